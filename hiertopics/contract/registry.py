@@ -102,6 +102,7 @@ OWN: dict[str, Entry] = {
     "nhdp-variational": Entry(
         "hiertopics.families.nhdp.variational",
         "a tree of topics in which a document mixes paths: the nested HDP, variational",
+        {"model.bursts=document": "hiertopics.families.nhdp.variational:bursty"},
         compiling=8,
     ),
     "nhdp-gibbs": Entry(

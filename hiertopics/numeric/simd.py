@@ -181,6 +181,12 @@ def settle_tables_and_weigh(
     return weigh(next_q_row, doc_row, next_word_row, prior_row, base_row, next_word_prior, weights)
 
 
+def add_seen(once: Row, doc_seen: Row, word_seen: Row) -> None:
+    """Note in both rows of indicators what was seen with the chances ``once``."""
+    doc_seen += (1 - doc_seen) * once
+    word_seen += (1 - word_seen) * once
+
+
 def _at_least_once(share: Row, count: int) -> Row:
     """Return 1 - (1 - share)^count, by squaring of "not seen" but without its cancellation."""
     seen = np.zeros_like(share)
@@ -355,10 +361,11 @@ class _Pair:
         vectors.store(doc, args["doc_row"], start)
         vectors.store(word, args["word_row"], start)
         if "word_seen" in args:
-            self._note_seen(vectors, start, self._at_least_once(vectors, new))
+            self.note_seen(vectors, start, self._at_least_once(vectors, new))
         return doc
 
-    def _note_seen(self, vectors: _Vectors, start: Any, once: Any) -> None:
+    def note_seen(self, vectors: _Vectors, start: Any, once: Any) -> None:
+        """Note in both rows of indicators what was seen with the chances ``once``."""
         for name in ("doc_seen", "word_seen"):
             seen = vectors.load(self.args[name], start)
             vectors.store(vectors.towards_one(seen, once), self.args[name], start)
@@ -406,6 +413,13 @@ def _emit_weigh_shares(pair: _Pair) -> Any:
 
 def _emit_settle(pair: _Pair) -> None:
     pair.each_vector(pair.settle)
+
+
+def _emit_add_seen(pair: _Pair) -> None:
+    def emit(vectors: _Vectors, start: Any) -> None:
+        pair.note_seen(vectors, start, vectors.load(pair.args["once"], start))
+
+    pair.each_vector(emit)
 
 
 def _emit_settle_and_weigh(pair: _Pair) -> Any:
@@ -489,6 +503,7 @@ vectorise(weigh_shares, _emit_weigh_shares, returns_sum=True)
 vectorise(settle, _emit_settle, returns_sum=False)
 vectorise(settle_and_weigh, _emit_settle_and_weigh, returns_sum=True)
 vectorise(settle_tables, _emit_settle, returns_sum=False)
+vectorise(add_seen, _emit_add_seen, returns_sum=False)
 vectorise(settle_tables_and_weigh, _emit_settle_and_weigh, returns_sum=True)
 type_callable(prefetch_row)(_type_prefetch_row)
 lower_builtin(prefetch_row, types.Array, types.Integer)(_emit_prefetch_row)

@@ -273,7 +273,7 @@ def test_a_corpus_without_repeats_ends_in_the_plain_fit(backend: Any, kept: dict
 def test_a_large_b_ends_in_the_plain_fit(
     kept: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(burst_learning, "is_due", lambda iteration, start: False)
+    monkeypatch.setattr(burst_learning, "is_due", lambda iteration, plan: False)
     keys = {**SHORT, **kept, "burst_aside": 0, "burst_concentration": 1e15}
     found, _ = fit(hdp.bursty_cvb0, REPEATED, 12, **keys)
     assert found.burst_stage == bursty.LEARNING

@@ -171,7 +171,7 @@ def expected_stops(tree: Naive, r: Row, tokens: Row) -> Row:
 
 
 def _grown(x: float, chance: Row, tokens: Row, *, times_x: bool = False) -> float:
-    seen = 1.0 - np.prod((1.0 - chance) ** tokens)
+    seen = 1.0 - np.prod(np.maximum(1.0 - chance, 0.0) ** tokens)
     if seen == 0:
         return 0.0
     size = max((tokens * chance).sum() / seen, 1.0)

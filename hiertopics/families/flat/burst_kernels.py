@@ -18,6 +18,7 @@ from hiertopics.families.flat.layout import Cells
 from hiertopics.numeric.jit import REASSOCIATE, in_fixed_order, kernel
 from hiertopics.numeric.pitman_yor_kernels import MeanTables, expected_tables
 from hiertopics.numeric.simd import (
+    add_seen,
     aligned_rows,
     prefetch_row,
     settle_tables,
@@ -211,11 +212,9 @@ def note_seen(row: Floats, times: float, once: Floats, doc_seen: Floats, word_se
 
     The chance is 1 - (1 - q)^t: t is no whole number. once [T] is overwritten.
     """
-    one, whole = row.dtype.type(1), int(times)
+    whole = int(times)
     at_least_once(row, whole, float(times) - whole, once)
-    for topic in range(len(row)):
-        doc_seen[topic] += (one - doc_seen[topic]) * once[topic]
-        word_seen[topic] += (one - word_seen[topic]) * once[topic]
+    add_seen(once, doc_seen, word_seen)
 
 
 @kernel(fastmath=REASSOCIATE)

@@ -55,13 +55,17 @@ SHARE_ASIDE = 0.1
 UNTIL = 0.6
 """The share of the iterations for which documents stay aside."""
 
+EVERY = 20
+"""Iterations from one update of the concentration to the next."""
+
 
 class Plan(NamedTuple):
     """What a fit with bursts is told at its start. means: E[t | c, x] of the counts that occur.
 
     concentration: where it starts. start: iterations before tables are refitted. n_aside: documents
     that are put aside. join: iterations after which they join the others. chance: of a word, the
-    geometric mean over all tokens.
+    geometric mean over all tokens. every: iterations from one update of the concentration to the
+    next; None: it is held.
     """
 
     means: MeanTables
@@ -70,6 +74,7 @@ class Plan(NamedTuple):
     n_aside: int
     join: int
     chance: float
+    every: int | None = EVERY
 
 
 def are_wanted(settings: Any) -> bool:
@@ -77,7 +82,7 @@ def are_wanted(settings: Any) -> bool:
     return bool(getattr(settings.model, "bursts", "none") == "document")
 
 
-def plan(words: I32, counts: Numbers, n_docs: int, settings: Any) -> Plan:
+def plan(words: I32, counts: Numbers, n_docs: int, settings: Any, n_iterations: int) -> Plan:
     """Return the plan of a fit of documents with these words and tokens of pairs [n_pairs].
 
     Without a repeated word nothing can be learned of bursts; nothing is put aside then, nor where
@@ -85,7 +90,7 @@ def plan(words: I32, counts: Numbers, n_docs: int, settings: Any) -> Plan:
     """
     model, inference = settings.model, settings.inference
     found = np.unique(counts).astype(np.int64)
-    join = int(UNTIL * inference.iterations)
+    join = int(UNTIL * n_iterations)
     wanted = min(inference.burst_aside, int(SHARE_ASIDE * n_docs))
     learns = len(found) > 0 and found[-1] > 1 and join > inference.burst_start
     return Plan(

@@ -23,7 +23,7 @@ EXTRA = {"doc_prior": Annotated[F64, Axes("n_nodes", least=0)]}
 """What ``infer`` needs of a tree: the pseudo-count of each row in a document."""
 
 
-BURSTY_EXTRA = EXTRA | {"bursts": Annotated[F64, Axes("2", least=0)]}
+BURSTS_EXTRA = {"bursts": Annotated[F64, Axes("2", least=0)]}
 """What bursty models need besides: discount and concentration."""
 
 
@@ -90,9 +90,7 @@ def infer(
 def infer_bursty(tree: Tree, corpus: Corpus, settings: AnySettings, context: Context) -> Posterior:
     """Return theta of new documents from their tables, and these, topics held fixed."""
     counts, prior = corpus.counts, np.asarray(tree.extra["doc_prior"], np.float64)
-    process = process_of(tree)
-    means = mean_tables(counts.data[counts.data > 0], process.discount)
-    seating = Seating(means, process.concentration)
+    seating = seating_of(tree, counts)
     phi = np.ascontiguousarray(tree.phi.T)
     ends = counts.indptr[1:-1]
     documents = zip(
@@ -101,11 +99,20 @@ def infer_bursty(tree: Tree, corpus: Corpus, settings: AnySettings, context: Con
     found = context.map(partial(_seat, phi, prior, seating), documents)
     n_dk = np.array([n for n, _ in found]).reshape(corpus.n_docs, tree.n_nodes)
     tables = np.concatenate([np.zeros(0), *(each for _, each in found)])
-    shape = (corpus.n_docs, corpus.n_words)
-    return Posterior(
-        all_entries(document_weights(n_dk, prior)),
-        tables=sparse.csr_array((tables, counts.indices, counts.indptr), shape=shape),
-    )
+    return with_tables(document_weights(n_dk, prior), tables, counts)
+
+
+def seating_of(tree: Tree, counts: sparse.csr_array) -> Seating:
+    """Return how tables of documents with these counts are found by the bursts of a tree."""
+    process = process_of(tree)
+    means = mean_tables(counts.data[counts.data > 0], process.discount)
+    return Seating(means, process.concentration)
+
+
+def with_tables(theta: F64, tables: F64, counts: sparse.csr_array) -> Posterior:
+    """Return theta [n_docs, K] of documents with the tables [n_pairs] of their words."""
+    at = sparse.csr_array((tables, counts.indices, counts.indptr), shape=counts.shape)
+    return Posterior(all_entries(theta), tables=at)
 
 
 def _seat(phi: F64, prior: F64, seating: Seating, document: tuple[I32, F64]) -> tuple[F64, F64]:

@@ -362,9 +362,10 @@ def spread_block(
     return _spread_by(moments.spread_block, piece, local, block)
 
 
-def _spread_in_fixed_order(
+def spread_block_in_fixed_order(
     piece: InCells, local: Any, block: Block
 ) -> tuple[Any, tuple[tuple[Table, ...], None]]:
+    """Do as ``spread_block`` does, with the same bits on every processor (docs/runs.md)."""
     return _spread_by(moments.spread_block_in_fixed_order, piece, local, block)
 
 
@@ -430,6 +431,6 @@ ZERO = Order(
 
 IN_FIXED_ORDER = ZERO._replace(
     sweep=without_numbers(partial(sweep, visit=sweep_block_in_fixed_order)),
-    spread=partial(spread, visit=_spread_in_fixed_order),
+    spread=partial(spread, visit=spread_block_in_fixed_order),
 )
 """The same on every processor: what a tree's shape follows from must not depend on one."""

@@ -19,6 +19,7 @@ from scipy.special import digamma
 
 from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.contract.model import Context
+from hiertopics.families.flat.bursts import Plan
 from hiertopics.families.flat.layout import Data
 from hiertopics.numeric.pitman_yor import PitmanYor, predictive, search
 from hiertopics.numeric.pitman_yor_kernels import MeanTables, seat
@@ -35,9 +36,6 @@ SHORTEST = 10
 PREDICTED = 0.2
 """Share of its tokens that b is to predict."""
 
-EVERY = 20
-"""Iterations from one update of b to the next."""
-
 
 class Parted(NamedTuple):
     """A document that is put aside. words, seen, kept_back: int [n_pairs], tokens of each word."""
@@ -51,9 +49,10 @@ Place = Callable[[Parted], F64]
 """Returns p_w of each word of a document, float64 [n_pairs], placed by what is seen of it."""
 
 
-def is_due(iteration: int, start: int) -> bool:
+def is_due(iteration: int, plan: Plan) -> bool:
     """Tell whether an iteration ends with an update of b: at times, once tables are refitted."""
-    return iteration > start and (iteration - start - 1) % EVERY == 0
+    since = iteration - plan.start - 1
+    return plan.every is not None and since >= 0 and since % plan.every == 0
 
 
 def choose_aside(data: Data, n_docs: int, context: Context) -> I64:

@@ -6,23 +6,23 @@ process are what tokens are of the ordinary model (theory/bursts 6, 7).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from hiertopics.base.arrays import F64, I64
-from hiertopics.contract.engine import Each
+from hiertopics.base.arrays import F64, I64, Floats
+from hiertopics.contract.engine import Each, Pieces
 from hiertopics.contract.model import Backend, Context, Summary
 from hiertopics.contract.states import Arrays, of_pieces
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.shelf import Bags
-from hiertopics.families.flat import burst_kernels, bursts
+from hiertopics.families.flat import burst_kernels, bursts, variational
 from hiertopics.families.flat.bursts import times_as_likely
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Data, InCells
-from hiertopics.families.flat.prediction import BURSTY_EXTRA, infer_bursty
+from hiertopics.families.flat.prediction import BURSTS_EXTRA, EXTRA, infer_bursty
 from hiertopics.families.flat.summary import document_weights
 from hiertopics.families.hdp import burst_learning, bursty, estimates, few_bursty, posteriors
 from hiertopics.families.hdp import summary as common
@@ -88,15 +88,16 @@ ROWS = Changes(bursty.recount, bursty.join, bursty.as_bursty)
 ENTRIES = Changes(few_bursty.recount, few_bursty.join, few_bursty.as_bursty)
 
 
-def prepare(plain: Callable[[Any, Any], Data]) -> Callable[[Any, Any], Data]:
-    """Return what lays a corpus out with the plan of its bursts."""
+def prepare(corpus: Bags, settings: Any) -> Data:
+    """Lay a corpus out with the plan of its bursts."""
+    return planned(variational.prepare(corpus, settings), settings, settings.inference.iterations)
 
-    def prepared(corpus: Bags, settings: Any) -> Data:
-        data = plain(corpus, settings)
-        cells = data.cells
-        return data._replace(bursts=bursts.plan(cells.word, cells.tokens, data.n_docs, settings))
 
-    return prepared
+def planned(data: Data, settings: Any, n_iterations: int) -> Data:
+    """Return data with the plan of bursts of a fit of so many iterations."""
+    cells = data.cells
+    found = bursts.plan(cells.word, cells.tokens, data.n_docs, settings, n_iterations)
+    return data._replace(bursts=found)
 
 
 def begin_iteration(
@@ -129,7 +130,7 @@ def topics_of(state: Any, prior: Prior, data: Data, words: I64 | slice = slice(N
 def end_iteration(state: Any, data: Data, prior: Prior, context: Context) -> None:
     """Learn b where it is time."""
     plan = bursty.plan_of(data)
-    if state.burst_stage != LEARNING or not burst_learning.is_due(context.iteration, plan.start):
+    if state.burst_stage != LEARNING or not burst_learning.is_due(context.iteration, plan):
         return
     tables = bursty.tables_of_documents(state)
     aside = np.flatnonzero((tables == 0) & (data.doc_lengths > 0))
@@ -173,17 +174,17 @@ def with_bursts(
     def summarise(state: Any, data: Data, settings: Any, context: Context) -> Summary:
         """Return topics and theta of tables, with a and b beside the topics."""
         found = plain.summarise(state, data, settings, context)
-        return with_notes(found, state, data)
+        return with_notes(found, state, data, begun=state.burst_stage > UNLEARNED)
 
     return replace(
         plain,
         Info=Info,
         objective_name="training log likelihood per token, documents bursty",
-        prepare=prepare(plain.prepare),
+        prepare=prepare,
         step=step,
         summarise=summarise,
         infer=infer_bursty,
-        extra=BURSTY_EXTRA,
+        extra=EXTRA | BURSTS_EXTRA,
         objective=objective,
     )
 
@@ -204,13 +205,18 @@ def going_on(
         seated = np.flatnonzero(known)
         tables[seated] = known[seated]
         found["local"].step(changes.as_bursty, None)
-        found["local"].step(_with_tables, Each(np.split(tables, data.cell_bounds[1:-1])))
+        hand_on(found["local"], tables, data)
         learned = float(before["burst_concentration"])
         state = backend.State(**found, burst_concentration=learned, burst_stage=HELD)
         changes.left(state, data)
         return state
 
     return replace(backend, continued=continued)
+
+
+def hand_on(local: Pieces[Any, Any], tables: Floats, data: Data) -> None:
+    """Give pairs these tables [n_pairs]; the counts are those of before."""
+    local.step(_with_tables, Each(np.split(tables, data.cell_bounds[1:-1])))
 
 
 def _with_tables(piece: InCells, local: Any, tables: Any) -> tuple[Any, None]:
@@ -232,8 +238,11 @@ def shown(state: Any, data: Data) -> tuple[float, float, float]:
     )
 
 
-def with_notes(found: Summary, state: Any, data: Data) -> Summary:
-    """Return a summary whose tree has a and b, and which says what they mean."""
+def with_notes(found: Summary, state: Any, data: Data, *, begun: bool) -> Summary:
+    """Return a summary whose tree has a and b, and which says what they mean.
+
+    begun: whether tables are refitted yet.
+    """
     plan = bursty.plan_of(data)
     concentration, per_token, times = shown(state, data)
     extra = {**found.tree.extra, "bursts": np.array([plan.means.discount, concentration])}
@@ -242,7 +251,7 @@ def with_notes(found: Summary, state: Any, data: Data) -> Summary:
     notes = []
     if not bool((data.cells.tokens > 1).any()):
         notes.append("no document repeats a word: model.bursts changes nothing")
-    elif state.burst_stage == UNLEARNED:
+    elif not begun:
         notes.append(f"bursts begin after inference.burst_start: {plan.start} iterations")
     else:
         notes.append(f"a word once used is {times:.3g} times as likely to come again")
@@ -262,6 +271,11 @@ def objective(state: Any, data: Data, settings: Any, context: Context) -> float:
     phi = common.word_probabilities(state.n_wk, prior[1])
     process = PitmanYor(bursty.plan_of(data).means.discount, float(state.burst_concentration))
     parts = state.local.ask(_log_likelihood, (phi, prior[0], process))
+    return mean_of(parts)
+
+
+def mean_of(parts: Sequence[tuple[float, float]]) -> float:
+    """Return the mean log chance of a token, of what pieces answer: log chances and tokens."""
     total, n_tokens = (float(sum(each)) for each in zip(*parts, strict=True))
     return total / max(n_tokens, 1.0)
 
@@ -271,16 +285,31 @@ def _log_likelihood(
 ) -> tuple[float, float]:
     """Return the log chance of some documents of a piece, and their tokens."""
     phi, doc_prior, process = given
+    there = np.flatnonzero(local.n_dk.sum(axis=1) > 0)
+    return log_likelihood(
+        piece,
+        there,
+        lambda doc: document_weights(local.n_dk[doc : doc + 1], doc_prior)[0],
+        phi,
+        process,
+    )
+
+
+def log_likelihood(
+    piece: InCells, docs: I64, theta_of: Callable[[int], F64], phi: F64, process: PitmanYor
+) -> tuple[float, float]:
+    """Return the log chance of some of these documents of a piece, evenly spaced, and their tokens.
+
+    theta_of: a document's theta [T]; phi: float64 [n_words, T].
+    """
     ends = piece.cells.cuts[:, [0, -1]]
-    there = np.flatnonzero((ends[:, 1] > ends[:, 0]) & (local.n_dk.sum(axis=1) > 0))
-    chosen = evenly(there, piece, MOST_WORK)
+    chosen = evenly(docs[ends[docs, 1] > ends[docs, 0]], piece, MOST_WORK)
     if not len(chosen):
         return 0.0, 0.0
     chances, counts, lengths = [], [], []
-    for doc in chosen:
+    for doc in chosen.tolist():
         own = slice(int(ends[doc, 0]), int(ends[doc, 1]))
-        theta = document_weights(local.n_dk[doc : doc + 1], doc_prior)[0]
-        chances.append(phi[piece.cells.word[own]] @ theta)
+        chances.append(phi[piece.cells.word[own]] @ theta_of(doc))
         counts.append(piece.cells.tokens[own].astype(np.int32))
         lengths.append(len(counts[-1]))
     tokens = np.concatenate(counts)

@@ -159,6 +159,7 @@ def _swept(kernel: Any, piece: InCells, local: Local, block: Block) -> tuple[Loc
 
 
 RECOUNT, SPREAD = by_tables(variational.recount_block), by_tables(variational.spread_block)
+SPREAD_IN_FIXED_ORDER = by_tables(variational.spread_block_in_fixed_order)
 
 
 def recount_now_and_then(state: Any, data: Data, context: Context) -> float:
@@ -172,14 +173,23 @@ def recount(state: Any, data: Data) -> None:
     variational.recount(state, data, RECOUNT)
 
 
-def spread(state: Any, data: Data) -> Table:
-    """Return Var[n_wk] [n_words, T] of tables; see ``variational``."""
-    return variational.spread(state, data, SPREAD)
+def spread(state: Any, data: Data, *, fixed: bool = False) -> Table:
+    """Return Var[n_wk] [n_words, T] of tables; see ``variational``. fixed: as in ``sweep``."""
+    return variational.spread(state, data, SPREAD_IN_FIXED_ORDER if fixed else SPREAD)
 
 
 def tables_of_documents(state: Any) -> F64:
     """Return the tables of each document, float64 [n_docs], 0 where it is put aside."""
     return np.concatenate(state.local.ask(_tables_of_documents, None))
+
+
+def tables_of_pairs(state: Any) -> Floats:
+    """Return the tables of each pair [n_pairs]."""
+    return np.concatenate(state.local.ask(_tables_of_pairs, None))
+
+
+def _tables_of_pairs(piece: InCells, local: Any, _: None) -> Floats:
+    return np.asarray(local.pair_tables)
 
 
 def _tables_of_documents(piece: InCells, local: Any, _: None) -> F64:
@@ -268,5 +278,5 @@ ZERO = Order(
 )
 """q(z) of tables sees the means of the counts alone."""
 
-IN_FIXED_ORDER = ZERO._replace(sweep=partial(sweep, fixed=True))
+IN_FIXED_ORDER = ZERO._replace(sweep=partial(sweep, fixed=True), spread=partial(spread, fixed=True))
 """The same on every processor: what a tree's shape follows from must not depend on one."""

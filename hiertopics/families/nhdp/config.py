@@ -8,6 +8,17 @@ from msgspec import Meta, Struct
 
 from hiertopics.contract.model import Settings as SettingsOf
 from hiertopics.corpus.data.seedwords import check
+from hiertopics.families.flat.bursts import (
+    ASIDE,
+    CONCENTRATION,
+    DISCOUNT,
+    START,
+    BurstAside,
+    BurstConcentration,
+    BurstDiscount,
+    Bursts,
+    BurstStart,
+)
 from hiertopics.families.flat.config import BranchSeeds, SeedWeight, Truncation
 from hiertopics.settings.config import InferenceConfig, Iterations, SamplerConfig
 
@@ -67,6 +78,14 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         if levels and n_names > levels[0]:
             asked = f"branches asks for {levels[0]} below the root"
             raise ValueError(f"seeds names {n_names} branches, but {asked}")
+
+
+class VariationalModel(Model, frozen=True, kw_only=True):
+    """The priors and the shape of the tree, and whether documents are bursty."""
+
+    bursts: Bursts = "none"
+    burst_discount: BurstDiscount = DISCOUNT
+    burst_concentration: BurstConcentration = CONCENTRATION
 
 
 class GibbsModel(Model, frozen=True, kw_only=True):
@@ -152,6 +171,8 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
     inner_share: InnerShare = 0.8
     least: Least = 0.1
     trials: Trials = 12
+    burst_start: BurstStart = START
+    burst_aside: BurstAside = ASIDE
 
 
 class GibbsInference(SamplerConfig, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from hiertopics.base.arrays import F64, I32, I64, Floats
+from hiertopics.families.flat.burst_kernels import Seating, seated
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.nhdp.layout import Ancestry, Kept, Local
 from hiertopics.numeric.jit import kernel
@@ -225,12 +226,16 @@ def fold_in(
     theta: F64,
     n_sweeps: int,
     tolerance: float,
-) -> F64:
-    """Return the expected counts by node, float64 [K], of one document (theory/nhdp 7).
+    seating: Seating,
+    held: int,
+) -> tuple[F64, F64]:
+    """Return the expected counts by node [K] of one document, and its tables [n_pairs], float64.
 
     words, counts [n_pairs]; phi [n_words, K]; the others [K], nodes breadth first. It starts from
-    q proportional to phi * theta and ends when no entry moves by ``tolerance``.
+    q proportional to phi * theta, and a table for each token, and ends when no entry moves by
+    ``tolerance`` (theory/nhdp 7). held: sweeps that keep the tables, where the seating refits them.
     """
+    pair_tables, doc_tables, waits = counts.copy(), 0.0, False
     n_pairs, n_nodes = len(words), len(mass)
     resp = np.empty((n_pairs, n_nodes))
     n, passing = np.zeros(n_nodes), np.zeros(n_nodes)
@@ -240,9 +245,11 @@ def fold_in(
         for node in range(n_nodes):
             row[node] /= total
             n[node] += counts[pair] * row[node]
+        doc_tables += counts[pair]
+        waits = waits or (seating.refit and counts[pair] > 1)
     add_up(n, first, passing)
     own, weights, change = np.zeros(n_nodes), np.empty(n_nodes), np.empty(n_nodes)
-    for _ in range(n_sweeps):
+    for sweep in range(n_sweeps):
         largest = 0.0
         for pair in range(n_pairs):
             row, word_row = resp[pair], phi[words[pair]]
@@ -261,18 +268,25 @@ def fold_in(
                     weights[child] = going * (others + mass[child])
                 weights[node] = reached * (stop_a[node] + stopped)
             total = weigh_shares(weights, word_row, 0.0, weights)
+            grown = 0.0
+            if seating.refit and sweep >= held and counts[pair] > 1:
+                found = seated(counts[pair], total, doc_tables - 1.0, seating)
+                grown = found - pair_tables[pair]
+                pair_tables[pair] = found
+                doc_tables += grown
+                largest = max(largest, abs(grown))
             for node in range(n_nodes):
                 moved = weights[node] / total - row[node]
+                change[node] = pair_tables[pair] * moved + grown * row[node]
                 row[node] += moved
-                change[node] = counts[pair] * moved
                 n[node] += change[node]
                 largest = max(largest, abs(moved))
             add_up(change, first, own)
             for node in range(n_nodes):
                 passing[node] += own[node]
-        if largest < tolerance:
+        if largest < tolerance and (sweep >= held or not waits):
             break
-    return n
+    return n, pair_tables
 
 
 @kernel()

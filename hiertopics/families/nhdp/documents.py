@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -25,13 +25,18 @@ from hiertopics.base.room import Room, beside
 from hiertopics.contract.engine import Each, Workers
 from hiertopics.contract.model import Context, Settings
 from hiertopics.contract.states import Arrays
+from hiertopics.corpus.data.shelf import Bags
+from hiertopics.families.flat import bursts, variational
+from hiertopics.families.flat.burst_kernels import Seating
 from hiertopics.families.flat.layout import Data, Piece, build_piece, pairs_of, parts_of, spans
+from hiertopics.families.hdp.bursts import planned
 from hiertopics.families.nhdp import document_kernels as kernels
 from hiertopics.families.nhdp import mixing
-from hiertopics.families.nhdp.layout import Ancestry, Local, shape_of
+from hiertopics.families.nhdp.layout import Ancestry, AnyLocal, BurstyLocal, Local, shape_of
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.prediction import fold_in
 from hiertopics.families.nhdp.state import State, counted
+from hiertopics.numeric.pitman_yor_kernels import seat
 
 DOCS_AT_ONCE = 1024
 
@@ -42,18 +47,41 @@ Rows = Callable[[int, int], Floats]
 """From a range of documents to q(z) of their pairs at all nodes, [n_pairs, K]."""
 
 
-def begin(piece: Piece, rows: Rows, ancestry: Ancestry, least: float, room: Room) -> Local:
+def prepare(corpus: Bags, settings: Settings[Any, Any]) -> Data:
+    """Lay the corpus out in pairs; with the plan of its bursts, by iterations of flat topics."""
+    data = variational.prepare(corpus, settings)
+    if not bursts.are_wanted(settings):
+        return data
+    return planned(data, settings, settings.inference.start_iterations)
+
+
+def at_concentration(data: Data, concentration: float) -> Data:
+    """Return data of bursty documents whose concentration begins there."""
+    assert data.bursts is not None
+    return data._replace(bursts=data.bursts._replace(concentration=concentration))
+
+
+def begin(
+    piece: Piece,
+    rows: Rows,
+    ancestry: Ancestry,
+    least: float,
+    room: Room,
+    tables: Floats | None = None,
+) -> AnyLocal:
     """Return the documents of a piece with their part of q(z); their counts are still 0.
 
-    least: expected tokens that make a node a document's own.
+    least: expected tokens that make a node a document's own. tables: of each pair [n_pairs], where
+    documents are bursty; those of documents are read after ``rows`` was called for these.
     """
     cuts = piece.cells.cuts
+    cells = piece.cells if tables is None else piece.cells._replace(tokens=tables)
     found, lengths = room.growing(np.int32), np.zeros(piece.n_docs, np.int64)
     kind = np.dtype(np.float32)
     for first, last in spans(cuts):
         dense = rows(first, last)
         kind = dense.dtype
-        nodes = kernels.choose(piece.cells, first, last, dense, ancestry, least, lengths)
+        nodes = kernels.choose(cells, first, last, dense, ancestry, least, lengths)
         found.append(nodes)
     first_node = np.concatenate([[0], np.cumsum(lengths)])
     first_resp = np.concatenate([[0], np.cumsum(lengths * (cuts[:, -1] - cuts[:, 0]))])
@@ -63,11 +91,11 @@ def begin(piece: Piece, rows: Rows, ancestry: Ancestry, least: float, room: Room
     n[:] = 0
     local = Local(first_node, node, n, first_resp, resp)
     for first, last in spans(cuts):
-        kernels.keep(piece.cells, first, last, rows(first, last), local)
-    return local
+        kernels.keep(cells, first, last, rows(first, last), local)
+    return local if tables is None else BurstyLocal(*local, tables)
 
 
-def counts_of(local: Local, n_nodes: int) -> Iterator[Floats]:
+def counts_of(local: AnyLocal, n_nodes: int) -> Iterator[Floats]:
     """Yield the counts of a piece's documents by node, [n, K], some documents at a time."""
     for first in range(0, len(local.first_node) - 1, DOCS_AT_ONCE):
         ends = local.first_node[first : first + DOCS_AT_ONCE + 1]
@@ -79,12 +107,17 @@ def counts_of(local: Local, n_nodes: int) -> Iterator[Floats]:
 
 
 class Known(NamedTuple):
-    """theta CSR [n_docs, K] of a piece's documents, phi [n_words, K]; the rest as of ``begin``."""
+    """theta CSR [n_docs, K] of a piece's documents, phi [n_words, K]; the rest as of ``begin``.
+
+    tables: of its pairs; None: seated at the mixtures, or none where there is no seating.
+    """
 
     theta: sparse.csr_array
     phi: Floats
     ancestry: Ancestry
     least: float
+    seating: Seating | None
+    tables: Floats | None
 
 
 def begin_known(
@@ -96,35 +129,76 @@ def begin_known(
     context: Context,
     dtype: DTypeLike = np.float32,
     stop: F64 | None = None,
+    tables: Floats | None = None,
 ) -> State:
     """Return the state with q(z) proportional to theta, CSR [n_docs, K], and phi [K, n_words].
 
     The nodes stand breadth first, siblings together. Shares are even. stop: float64 [K, 2], weights
-    of stopping and of going on at inner nodes; None: those of the settings at each.
+    of stopping and of going on at inner nodes; None: those of the settings at each. tables: of
+    pairs [n_pairs], where documents are bursty; None: those that these mixtures suggest.
     """
     model, shape = settings.model, shape_of(parent)
     stop_a, stop_b = (model.stop_weight, model.go_weight) if stop is None else stop.T
     by_word = np.ascontiguousarray(phi.T, dtype)
-    rest = (by_word, shape.ancestry, settings.inference.least)
+    rest = (by_word, shape.ancestry, settings.inference.least, seating_at(data))
     theta = theta.astype(dtype)
+    bounds = pairwise(data.cells.doc_bounds.tolist())
     messages = [
-        Known(theta[first:last], *rest) for first, last in pairwise(data.cells.doc_bounds.tolist())
+        Known(theta[first:last], *rest, own)
+        for (first, last), own in zip(bounds, tables_of_pieces(tables, data), strict=True)
     ]
     begun = mixing.even(shape, model.concentration, stop_a, stop_b)
     local = context.place(build_piece, parts_of(data), _divided, Each(messages))
     return counted(local, begun, data, dtype)
 
 
-def _divided(piece: Piece, known: Known) -> Local:
+def seating_at(data: Data) -> Seating | None:
+    """Return how tables begin; None where documents are not bursty."""
+    return None if data.bursts is None else Seating(data.bursts.means, data.bursts.concentration)
+
+
+def tables_of_pieces(tables: Floats | None, data: Data) -> list[Any]:
+    """Return the tables of each piece's pairs, None for each where there are none."""
+    if tables is None:
+        return [None] * data.cells.n_shards
+    return np.split(tables, data.cell_bounds[1:-1])
+
+
+def room_for_tables(piece: Piece, given: Floats | None, dtype: DTypeLike) -> Floats:
+    """Return tables of a piece's pairs [n_pairs]: those given, or one for each token."""
+    tables = beside(piece.cells.word).empty(len(piece.cells.word), np.dtype(dtype))
+    tables[:] = piece.cells.tokens if given is None else given
+    return tables
+
+
+def _divided(piece: Piece, known: Known) -> AnyLocal:
     """Return the first state of a piece; not yet counted."""
-    theta, phi, ancestry, least = known
+    theta, phi, ancestry, least, seating, given = known
+    tables = None if seating is None else room_for_tables(piece, given, theta.dtype)
 
     def rows(first: int, last: int) -> Floats:
         doc, word = pairs_of(piece.cells, first, last)
         found = theta[first:last].toarray()[doc - first] * phi[word]
-        return found / found.sum(axis=1, keepdims=True)
+        chances = found.sum(axis=1, keepdims=True)
+        if tables is not None and given is None:
+            seat_documents(piece, first, last, chances[:, 0].astype(np.float64), seating, tables)
+        return found / chances
 
-    return begin(piece, rows, ancestry, least, beside(piece.cells.word))
+    return begin(piece, rows, ancestry, least, beside(piece.cells.word), tables)
+
+
+def seat_documents(
+    piece: Piece, first: int, last: int, chances: F64, seating: Any, tables: Floats
+) -> None:
+    """Write the tables of documents ``first`` to ``last`` at held mixtures (theory/bursts 2).
+
+    chances: p_w of their pairs.
+    """
+    cuts = piece.cells.cuts
+    starts = np.append(cuts[first:last, 0], cuts[last - 1, -1])
+    pairs = slice(starts[0], starts[-1])
+    counts = piece.cells.tokens[pairs].astype(np.int32)
+    tables[pairs] = seat(starts - starts[0], counts, chances, seating.means, seating.concentration)
 
 
 class Under(NamedTuple):
@@ -134,6 +208,7 @@ class Under(NamedTuple):
     phi: F64
     least: float
     dtype: DTypeLike
+    seating: Seating | None
 
 
 def continued(before: Arrays, data: Data, settings: Settings, context: Context) -> State:
@@ -144,25 +219,31 @@ def continued(before: Arrays, data: Data, settings: Settings, context: Context) 
     phi /= phi.sum(axis=0)
     own = (before[name] for name in ("share", "concentration", "stop_a", "stop_b"))
     mixing, dtype = Mixing(shape_of(before["parent"]), *own), before["n_wk"].dtype
-    under = Under(mixing, phi, settings.inference.least, dtype)
+    if data.bursts is not None:
+        data = at_concentration(data, float(before["burst_concentration"]))
+    under = Under(mixing, phi, settings.inference.least, dtype, seating_at(data))
     local = context.place(build_piece, parts_of(data), _placed, under)
     return counted(local, mixing, data, dtype)
 
 
-def _placed(piece: Piece, under: Under) -> Local:
+def _placed(piece: Piece, under: Under) -> AnyLocal:
     """Return the first state of a piece, its documents folded in some at a time."""
     cells, cuts = piece.cells, piece.cells.cuts
     phi = under.phi.astype(under.dtype)
-    alone = Context(0, 0, Workers())
+    alone, seating = Context(0, 0, Workers()), under.seating
+    tables = None if seating is None else room_for_tables(piece, None, under.dtype)
 
     def rows(first: int, last: int) -> Floats:
         ends = np.append(cuts[first:last, 0], cuts[last - 1, -1])
         pairs, lengths = slice(ends[0], ends[-1]), np.diff(ends)
         parts = (cells.tokens[pairs].astype(np.float64), cells.word[pairs], ends - ends[0])
         counts = sparse.csr_array(parts, shape=(last - first, len(phi)))
-        theta = fold_in(under.mixing, under.phi, counts, alone).astype(under.dtype)
+        folded, own = fold_in(under.mixing, under.phi, counts, alone, seating)
+        theta = folded.astype(under.dtype)
+        if tables is not None:
+            tables[pairs] = own
         found = np.repeat(theta, lengths, axis=0) * phi[cells.word[pairs]]
         return found / found.sum(axis=1, keepdims=True)
 
     ancestry = under.mixing.shape.ancestry
-    return begin(piece, rows, ancestry, under.least, beside(cells.word))
+    return begin(piece, rows, ancestry, under.least, beside(cells.word), tables)

@@ -52,15 +52,18 @@ def settle_lanes(
     word_row: Row,
     weights: Row,
     lane_scale: Row,
-    count: float,
+    tables: float,
     start: int,
     depth: int,
     lane: int,
 ) -> None:
-    """Make weights times their lane's scale the q of a group's leaves; move both counts."""
+    """Make weights times their lane's scale the q of a group's leaves; move both counts.
+
+    tables: of the pair, or its tokens where documents are not bursty.
+    """
     leaves = slice(start, start + LANES * depth)
     new = weights[leaves] * np.tile(lane_scale[lane : lane + LANES], depth)
-    moved = count * (new - q_row[leaves])
+    moved = tables * (new - q_row[leaves])
     q_row[leaves] = new
     doc_row[leaves] += moved
     word_row[leaves] += moved
@@ -108,14 +111,17 @@ def settle_inner(
     stay: Row,
     below: Row,
     reached: Row,
-    count: float,
+    tables: float,
     n_above: int,
 ) -> None:
-    """Make ``stay * reached`` the q of inner nodes; move the counts, and those that go on."""
+    """Make ``stay * reached`` the q of inner nodes; move the counts, and those that go on.
+
+    tables: as in ``settle_lanes``.
+    """
     own = slice(0, n_above)
     new = stay[own] * reached[own]
-    moved = count * (new - q_row[own])
-    going[own] += count * (below[own] * reached[own] - below_q[own])
+    moved = tables * (new - q_row[own])
+    going[own] += tables * (below[own] * reached[own] - below_q[own])
     q_row[own] = new
     doc_row[own] += moved
     word_row[own] += moved
@@ -146,11 +152,11 @@ def _emit_weigh_lanes(rows: Any) -> None:
 
 def _emit_settle_lanes(rows: Any) -> None:
     args, vectors = rows.args, rows.vectors(LANES)
-    scale, count = vectors.load(args["lane_scale"], args["lane"]), vectors.spread(rows.times)
-    _each_of_group(rows, lambda start: _move(rows, vectors, start, "weights", scale, count))
+    scale, times = vectors.load(args["lane_scale"], args["lane"]), vectors.spread(rows.times)
+    _each_of_group(rows, lambda start: _move(rows, vectors, start, "weights", scale, times))
 
 
-def _move(rows: Any, vectors: Any, start: Any, name: str, scale: Any, count: Any) -> None:
+def _move(rows: Any, vectors: Any, start: Any, name: str, scale: Any, times: Any) -> None:
     """Emit: the row ``name`` times scale becomes q, and both counts move."""
     builder, args = rows.builder, rows.args
     q, weights = vectors.load(args["q_row"], start), vectors.load(args[name], start)
@@ -158,7 +164,7 @@ def _move(rows: Any, vectors: Any, start: Any, name: str, scale: Any, count: Any
     change = builder.fsub(new, q)
     vectors.store(new, args["q_row"], start)
     for counts in ("doc_row", "word_row"):
-        moved = vectors.multiply_add(count, change, vectors.load(args[counts], start))
+        moved = vectors.multiply_add(times, change, vectors.load(args[counts], start))
         vectors.store(moved, args[counts], start)
 
 
@@ -204,14 +210,14 @@ _READ_BY_INNER = (
 def _emit_settle_inner(rows: Any) -> None:
     builder, args = rows.builder, rows.args
     vectors = rows.vectors(LANES)
-    count = vectors.spread(rows.times)
+    times = vectors.spread(rows.times)
 
     def settle(start: Any) -> None:
         scale = vectors.load(args["reached"], start)
-        _move(rows, vectors, start, "stay", scale, count)
+        _move(rows, vectors, start, "stay", scale, times)
         below, before = (vectors.load(args[name], start) for name in ("below", "below_q"))
         change = builder.fsub(builder.fmul(below, scale), before)
-        going = vectors.multiply_add(count, change, vectors.load(args["going"], start))
+        going = vectors.multiply_add(times, change, vectors.load(args["going"], start))
         vectors.store(going, args["going"], start)
 
     _each_above(rows, settle)

@@ -121,6 +121,32 @@ class Local(NamedTuple):
         return None
 
 
+class BurstyLocal(NamedTuple):
+    """``Local`` where documents are bursty: its fields count tables.
+
+    pair_tables: [n_pairs], the expected tables of each pair, from 1 to its tokens.
+    """
+
+    first_node: Annotated[I64, Axes("n_docs+1", least=0)]
+    node: Annotated[I32, Axes("n_entries", below="n_nodes")]
+    n: Annotated[Floats, Axes("n_entries")]
+    first_resp: Annotated[I64, Axes("n_docs+1", least=0)]
+    resp: Annotated[Kept, Axes("n_resp", least=0)]
+    pair_tables: Annotated[Floats, Axes("n_pairs", least=0)]
+
+    @property
+    def plain(self) -> Local:
+        """What kernels take, which have tables beside it."""
+        return Local(*self[:-1])
+
+    def flaw(self, n_pairs: I64, parent: I32) -> str | None:
+        """Return what is wrong; as ``Local.flaw``."""
+        return self.plain.flaw(n_pairs, parent)
+
+
+AnyLocal = Local | BurstyLocal
+
+
 def shape_of(parent: Ints) -> Shape:
     """Return the tree of these parents, nodes breadth first and siblings contiguous."""
     counts = np.bincount(parent[1:], minlength=len(parent)).astype(np.int64)

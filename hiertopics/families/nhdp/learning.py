@@ -18,9 +18,9 @@ from hiertopics.families.flat.token_kernels import count_tables
 from hiertopics.families.nhdp import gibbs_kernels as kernels
 from hiertopics.families.nhdp import sweep_kernels
 from hiertopics.families.nhdp.config import Model
-from hiertopics.families.nhdp.layout import Ancestry, Local, Shape
+from hiertopics.families.nhdp.layout import Ancestry, AnyLocal, Shape
 from hiertopics.families.nhdp.mixing import Mixing, below
-from hiertopics.families.nhdp.state import State, recount_now_and_then, sweep
+from hiertopics.families.nhdp.state import State, by_tables, recount_now_and_then, sweep
 from hiertopics.families.nhdp.sweep_kernels import Rates, Sums
 
 SMALLEST = 1e-100
@@ -50,10 +50,11 @@ def gather(state: State, data: Data) -> Sums:
     return Sums(*(np.sum(rows, axis=0) for rows in zip(*parts, strict=True)))
 
 
-def _tables(piece: Piece, local: Local, given: tuple[Ancestry, Rates]) -> Sums:
+def _tables(piece: Piece, local: AnyLocal, given: tuple[Ancestry, Rates]) -> Sums:
     ancestry, rates = given
     sums = Sums(*(np.zeros(len(rates.share)) for _ in Sums._fields))
-    sweep_kernels.add_tables(piece.cells, local, ancestry, rates, sums)
+    counted, own = by_tables(piece, local)
+    sweep_kernels.add_tables(counted.cells, own, ancestry, rates, sums)
     return sums
 
 

@@ -11,9 +11,12 @@ from hiertopics.base.arrays import F64
 from hiertopics.contract.model import Components, Context, Posterior, Settings
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.tree import Tree
+from hiertopics.families.flat.burst_kernels import HELD_SWEEPS, Seating
+from hiertopics.families.flat.prediction import seating_of, with_tables
 from hiertopics.families.nhdp import document_kernels
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.summary import mixing_of
+from hiertopics.families.nhdp.sweep_kernels import NOT_SEATED
 from hiertopics.numeric.mixtures import all_entries
 
 SWEEPS = 50
@@ -24,23 +27,44 @@ BLOCK = 1024
 def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> Posterior:
     """Return theta of new documents, topics and shares held fixed."""
     phi = np.ascontiguousarray(tree.phi.T)
-    return Posterior(all_entries(fold_in(mixing_of(tree), phi, corpus.counts, context)))
+    return Posterior(all_entries(fold_in(mixing_of(tree), phi, corpus.counts, context)[0]))
 
 
-def fold_in(mixing: Mixing, phi: F64, counts: sparse.csr_array, context: Context) -> F64:
-    """Return theta [n_docs, K] of documents by their counts; phi: [n_words, K]."""
+def infer_bursty(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> Posterior:
+    """Return theta of new documents from their tables, and these; what is fitted is held fixed."""
+    phi, seating = np.ascontiguousarray(tree.phi.T), seating_of(tree, corpus.counts)
+    theta, tables = fold_in(mixing_of(tree), phi, corpus.counts, context, seating)
+    return with_tables(theta, tables, corpus.counts)
+
+
+def fold_in(
+    mixing: Mixing,
+    phi: F64,
+    counts: sparse.csr_array,
+    context: Context,
+    seating: Seating | None = None,
+) -> tuple[F64, F64]:
+    """Return theta [n_docs, K] of documents by their counts, and tables of pairs, float64.
+
+    phi: [n_words, K]. seating: None: a table for each token.
+    """
     n_nodes = phi.shape[1]
     theta = mixing.weights(np.zeros((1, n_nodes)))[0]
     parts = (mixing.shape.first, mixing.mass, *mixing[2:])
 
-    def count(doc: int) -> F64:
+    seats = seating or NOT_SEATED
+
+    def count(doc: int) -> tuple[F64, F64]:
         cells = slice(counts.indptr[doc], counts.indptr[doc + 1])
         words, times = counts.indices[cells], counts.data[cells].astype(np.float64)
-        n = document_kernels.fold_in(words, times, phi, *parts, theta, SWEEPS, TOLERANCE)
-        return mixing.weights(n[None])[0]
+        n, tables = document_kernels.fold_in(
+            words, times, phi, *parts, theta, SWEEPS, TOLERANCE, seats, HELD_SWEEPS
+        )
+        return mixing.weights(n[None])[0], tables
 
-    rows = context.map(count, range(counts.shape[0]))
-    return np.array(rows).reshape(counts.shape[0], n_nodes)
+    found = context.map(count, range(counts.shape[0]))
+    rows = np.array([row for row, _ in found]).reshape(counts.shape[0], n_nodes)
+    return rows, np.concatenate([np.zeros(0), *(tables for _, tables in found)])
 
 
 def predictive(

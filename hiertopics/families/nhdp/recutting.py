@@ -15,7 +15,6 @@ from hiertopics.corpus.data import seedwords
 from hiertopics.corpus.data.arranging import contexts
 from hiertopics.corpus.data.shelf import Bags
 from hiertopics.corpus.data.tree import NODE, Tree
-from hiertopics.families.flat.variational import prepare
 from hiertopics.families.nhdp import documents
 from hiertopics.families.nhdp.config import VariationalSettings
 from hiertopics.families.nhdp.layout import Shape, shape_of
@@ -80,7 +79,7 @@ def recut(
     arranged = arrange(merges, branches, least=settings.model.least_children)
     moved = _moved(tree, theta, lengths, arranged)
     bare = _tree(tree, moved, arranged)
-    data = prepare(corpus, settings)._replace(seeds=seedwords.NONE)
+    data = documents.prepare(corpus, settings)._replace(seeds=seedwords.NONE)
     begun = bare.parent, bare.phi, moved.theta
     stop = _stops(tree, moved.tokens, arranged.shape)
     state = documents.begin_known(*begun, data, settings, context, stop=stop)

@@ -10,17 +10,18 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy.special import gammaln, xlogy
 
-from hiertopics.base.arrays import F64, I64, Ints
+from hiertopics.base.arrays import F64, I64, Floats, Ints
 from hiertopics.contract.model import Context, Settings
 from hiertopics.families.flat.layout import Data, Piece, some_of
 from hiertopics.families.flat.summary import LIVE_TOKENS
+from hiertopics.families.hdp.bursty import tables_of_pairs
 from hiertopics.families.nested.slots import in_order, renumbered
 from hiertopics.families.nhdp import documents
 from hiertopics.families.nhdp.document_kernels import unpack
 from hiertopics.families.nhdp.hanging import LEAST, Hanging
-from hiertopics.families.nhdp.layout import Local
+from hiertopics.families.nhdp.layout import AnyLocal
 from hiertopics.families.nhdp.learning import refit
-from hiertopics.families.nhdp.state import State
+from hiertopics.families.nhdp.state import BurstyState, State
 from hiertopics.numeric.grid import first_largest
 from hiertopics.numeric.mixtures import all_entries
 from hiertopics.numeric.special import log_of
@@ -52,7 +53,7 @@ GONE = -2
 
 
 class Pairs(NamedTuple):
-    """The cells of the corpus: doc, word: int64 [n_pairs]; tokens: float64."""
+    """The cells of the corpus: doc, word: int64 [n_pairs]; tokens, or tables: float64."""
 
     doc: I64
     word: I64
@@ -105,6 +106,8 @@ def tried(
     pairs = pairs_of(data)
     stop, go, n_named = model.stop_weight, model.go_weight, len(data.seeds.names)
     for trial in range(settings.inference.trials):
+        if isinstance(state, BurstyState):
+            pairs = pairs._replace(tokens=tables_of_pairs(state).astype(np.float64))
         counts = counted(q_of(state), pairs, data)
         if not trial:
             # Branches that have names stay, and the root before them.
@@ -122,7 +125,8 @@ def tried(
         parent, counts = merged or (tree.parent, counts)
         if len(parent) == 1:
             break
-        state = begun(parent, counts, data, settings, context, dtype)
+        tables = pairs.tokens.astype(dtype) if isinstance(state, BurstyState) else None
+        state = begun(parent, counts, data, settings, context, dtype, tables)
         swept(state, data, settings, context, BETWEEN)
     return state
 
@@ -166,7 +170,7 @@ def q_of(state: State) -> F64:
     return np.asarray(q / q.sum(axis=1, keepdims=True))
 
 
-def _dense(piece: Piece, local: Local, n_nodes: int) -> F64:
+def _dense(piece: Piece, local: AnyLocal, n_nodes: int) -> F64:
     q = np.zeros((len(piece.cells.word), n_nodes))
     for doc, (start, stop) in enumerate(piece.cells.cuts[:, [0, -1]].tolist()):
         nodes = local.node[local.first_node[doc] : local.first_node[doc + 1]]
@@ -291,9 +295,15 @@ def log_words(words: F64, eta: float, seeded: F64) -> F64:
 
 
 def begun(
-    parent: Ints, counts: Counts, data: Data, settings: Settings, context: Context, dtype: DTypeLike
+    parent: Ints,
+    counts: Counts,
+    data: Data,
+    settings: Settings,
+    context: Context,
+    dtype: DTypeLike,
+    tables: Floats | None = None,
 ) -> State:
-    """Return the state of these topics on this tree."""
+    """Return the state of these topics on this tree. tables: see ``documents.begin_known``."""
     order = in_order(parent, np.arange(len(parent)))
     phi = counts.words[order] + settings.model.eta
     data.seeds.add_to(phi.T, data.seeds.branches)
@@ -306,4 +316,5 @@ def begun(
         settings,
         context,
         dtype,
+        tables=tables,
     )

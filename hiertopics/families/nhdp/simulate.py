@@ -18,12 +18,12 @@ from hiertopics.contract.model import (
 from hiertopics.corpus.data.corpus import Corpus, default_vocab
 from hiertopics.corpus.data.seedwords import seeds_in
 from hiertopics.families.flat.concentrations import draw_from_prior
+from hiertopics.families.flat.drawing import draw_words
 from hiertopics.families.nhdp import mixing
 from hiertopics.families.nhdp.layout import Shape
 from hiertopics.families.nhdp.learning import levels_of
 from hiertopics.families.nhdp.prediction import draw_mixtures
 from hiertopics.families.nhdp.shapes import nested, numbered
-from hiertopics.numeric.mixtures import draw_counts
 
 SMALLEST = 1e-300
 
@@ -62,7 +62,7 @@ def simulate(
     seeds.add_to(priors, seeds.branches)
     for node in seeds.branches:
         phi[node] = rng.dirichlet(priors[:, node])
-    corpus = Corpus(draw_counts(theta, phi, sizes.doc_length, rng), vocab)
+    corpus = Corpus(draw_words(theta, phi, sizes.doc_length, model, rng), vocab)
     truth: dict[str, NDArray[Any]] = {
         "parent": shape.parent,
         "share": share,

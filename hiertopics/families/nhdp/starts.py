@@ -11,12 +11,13 @@ from msgspec import structs
 from numpy.typing import DTypeLike
 from scipy import sparse
 
-from hiertopics.base.arrays import F64, I64, Floats
+from hiertopics.base.arrays import F64, I64, Bools, Floats
 from hiertopics.base.room import beside
 from hiertopics.contract.engine import Each, Workers
 from hiertopics.contract.model import Context, Settings
 from hiertopics.corpus.data.seedwords import Seeds
-from hiertopics.families.flat.config import Model, PosteriorInference
+from hiertopics.families.flat.bursts import UNTIL, Plan
+from hiertopics.families.flat.config import Model, PosteriorInference, PosteriorSettings
 from hiertopics.families.flat.layout import (
     Data,
     InCells,
@@ -30,7 +31,8 @@ from hiertopics.families.flat.layout import (
 )
 from hiertopics.families.flat.summary import LIVE_TOKENS, document_weights
 from hiertopics.families.flat.variational import IN_FIXED_ORDER, Order, Responsibilities
-from hiertopics.families.hdp import posteriors
+from hiertopics.families.hdp import burst_learning, bursts, few_bursty, posteriors
+from hiertopics.families.hdp import bursty as orders
 from hiertopics.families.hdp.few import FEW, are_many
 from hiertopics.families.nhdp import (
     branching,
@@ -42,7 +44,7 @@ from hiertopics.families.nhdp import (
 )
 from hiertopics.families.nhdp.config import VariationalInference
 from hiertopics.families.nhdp.flat_starts import Part, Within
-from hiertopics.families.nhdp.layout import Ancestry, Local
+from hiertopics.families.nhdp.layout import Ancestry, AnyLocal
 from hiertopics.families.nhdp.learning import refit
 from hiertopics.families.nhdp.shapes import (
     GROUP,
@@ -74,6 +76,9 @@ and for these topics together."""
 LONG = 500
 """Tokens of a document, on average, from which topics are found in all branches together."""
 
+OFTEN = 5
+"""Iterations of topics together from one update of the concentration of bursts to the next."""
+
 PASSING = 0.1
 """What stopping at branches and groups weighs, of its weight at other inner nodes."""
 
@@ -87,12 +92,15 @@ FLOOR = 1e-7
 class FlatTopics(NamedTuple):
     """What a flat fit found. theta: float64 [n_docs, T], phi: float64 [T, n_words], rows sum to 1.
 
-    n_k: float64 [T], expected tokens.
+    n_k: float64 [T], expected tokens. Where documents are bursty, these are tables; tables: of each
+    pair [n_pairs]; concentration: of the bursts.
     """
 
     theta: F64
     phi: F64
     n_k: F64
+    tables: Floats | None = None
+    concentration: float = 0.0
 
 
 def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32) -> State:
@@ -119,11 +127,15 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
             arranged = find(merges, Usage(flat.theta, flat.n_k), n_named, least)
         else:
             arranged = arrange(merges, cuts, n_named, least)
+    if data.bursts is not None:
+        data = documents.at_concentration(data, flat.concentration)
     small = cuts == "auto" and reshaping.is_small(arranged.shape.n_nodes, data)
     if small and settings.inference.trials and len(flat.theta) == data.n_docs:
 
         def of_some(some: Data, docs: I64) -> State:
             its = flat._replace(theta=flat.theta[docs])
+            if flat.tables is not None:
+                its = its._replace(tables=flat.tables[in_documents(data, docs)])
             return begin(its, arranged, some, settings, here, dtype)
 
         found = reshaping.reshaped(of_some, data, settings, here, dtype)
@@ -132,6 +144,13 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
     division = divide(flat, arranged, data, settings.inference, dtype)
     flat = flat._replace(theta=flat.theta[:0], phi=flat.phi[:0])  # nobody needs them any more
     return divided(division, arranged, data, settings, context, dtype)
+
+
+def in_documents(data: Data, docs: I64) -> Bools:
+    """Return which pairs are in some documents, bool [n_pairs]."""
+    chosen = np.zeros(data.n_docs, bool)
+    chosen[docs] = True
+    return np.repeat(chosen, data.cells.cuts[:, -1] - data.cells.cuts[:, 0])
 
 
 def is_seen_whole(data: Data, settings: Settings) -> bool:
@@ -237,7 +256,8 @@ def topics_within(
     """
     model, n_iterations = settings.model, settings.inference.start_iterations
     counts, quiet = counts_of(data), replace(context, report=lambda done, total: None)
-    parts = flat_starts.parts(branch, counts)
+    seen = seen_in_parts(branch, data, context)
+    parts = [part for part in flat_starts.parts(seen, counts) if part.branch != ASIDE]
     stages = [round(share * n_iterations) for share in (INSIDE, TOGETHER)]
     total = before + len(parts) + stages[1]
     n_topics = flat_starts.n_clusters(counts, model.truncation - len(data.seeds.names))
@@ -252,17 +272,59 @@ def topics_within(
                 start="words",
             ),
         )
-        return flat_topics(part.data, own, replace(quiet, workers=Workers()), dtype)
+        data_of_part = part.data._replace(bursts=plan_inside(data.bursts, part, counts))
+        return flat_topics(data_of_part, own, replace(quiet, workers=Workers()), dtype)
 
     context.report(before, total)
-    flats = [(flat.theta, flat.phi) for flat in context.map(inside, parts)]
-    within = flat_starts.joined(parts, flats, counts, data.seeds)
-    order = order_of(model.truncation, len(data.cells.word), settings.inference)
+    flats = list(context.map(inside, parts))
+    found = [(flat.theta, flat.phi) for flat in flats]
+    within = flat_starts.joined(parts, found, counts, data.seeds)
+    order = order_of(
+        model.truncation, len(data.cells.word), settings.inference, bursty=data.bursts is not None
+    )
     begun = known(within, data, order, context, dtype)
+    if data.bursts is not None:
+        tables = data.cells.tokens.astype(dtype)
+        for part, flat in zip(parts, flats, strict=True):
+            tables[seen == part.branch] = flat.tables
+        bursts.hand_on(begun.local, tables, data)
+        changes_of(order).left(begun, data)
+        data = data._replace(bursts=plan_together(data.bursts, stages[1]))
     done = before + len(parts)
     told = replace(context, report=lambda now, _: context.report(done + now, total))
     flat, live = fit_flat(begun, data, stages[1], order, told)
     return flat, within.branch[live]
+
+
+ASIDE = -1
+"""The branch of pairs that topics within branches do not see."""
+
+
+def seen_in_parts(branch: I64, data: Data, context: Context) -> I64:
+    """Return the branches of pairs, those of documents that are put aside apart."""
+    if data.bursts is None or not data.bursts.n_aside:
+        return branch
+    docs = burst_learning.choose_aside(data, data.bursts.n_aside, context)
+    return np.where(in_documents(data, docs), ASIDE, branch)
+
+
+def plan_inside(plan: Plan | None, part: Part, counts: sparse.csr_array) -> Plan | None:
+    """Return the plan of bursts inside a branch, where nothing is learned of them.
+
+    A part of a document is as bursty as the whole if its concentration is that part of the whole's;
+    here the mean by tokens. counts: of the whole corpus.
+    """
+    if plan is None:
+        return None
+    own, whole = part.counts.sum(axis=1), counts.sum(axis=1)[part.docs]
+    share = float((own * own / whole).sum() / own.sum())
+    return plan._replace(concentration=plan.concentration * share, n_aside=0, every=None)
+
+
+def plan_together(plan: Plan, n_iterations: int) -> Plan:
+    """Return the plan of bursts of topics that were found within branches, together."""
+    join = int(UNTIL * n_iterations)
+    return plan._replace(start=0, join=join, every=OFTEN, n_aside=plan.n_aside if join else 0)
 
 
 def branch_of_pairs(
@@ -296,18 +358,27 @@ def branch_of_pairs(
     return flat_starts.topic_of_pairs(data.cells.cuts, data.cells.word, theta, phi)
 
 
-def order_of(n_topics: int, n_pairs: int, inference: VariationalInference) -> Order:
+def order_of(
+    n_topics: int, n_pairs: int, inference: VariationalInference, *, bursty: bool
+) -> Order:
     """Return how q(z) of so many pairs and flat topics is kept."""
-    if inference.responsibilities != "auto":
-        return FEW if inference.responsibilities == "few" else IN_FIXED_ORDER
-    return FEW if are_many(n_pairs, n_topics) else IN_FIXED_ORDER
+    kept = inference.responsibilities
+    if kept == "few" or (kept == "auto" and are_many(n_pairs, n_topics)):
+        return few_bursty.FEW if bursty else FEW
+    return orders.IN_FIXED_ORDER if bursty else IN_FIXED_ORDER
+
+
+def changes_of(order: Order) -> bursts.Changes:
+    """Return how bursty documents leave and join."""
+    return bursts.ENTRIES if order is few_bursty.FEW else bursts.ROWS
 
 
 def flat_topics(
     data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32
 ) -> FlatTopics:
     """Return the topics of a fit of hdp-cvb0 that have at least one expected token."""
-    order = order_of(settings.model.truncation, len(data.cells.word), settings.inference)
+    n_pairs, bursty = len(data.cells.word), data.bursts is not None
+    order = order_of(settings.model.truncation, n_pairs, settings.inference, bursty=bursty)
     begun = begin_flat(data, settings, order, context, dtype)
     return fit_flat(begun, data, settings.inference.start_iterations, order, context)[0]
 
@@ -320,11 +391,11 @@ def fit_flat(
     Topics that have names are among them, and first, even without a token.
     """
     flat = Settings(Model(truncation=begun.n_topics), PosteriorInference())
-    state = posteriors.State(**posteriors.start(begun, data, flat))
+    state = begun_of(begun, data, flat)
     for iteration in range(1, n_iterations + 1):
         context.report(iteration - 1, n_iterations)
         now = replace(context, iteration=iteration)
-        posteriors.step(state, data, flat, now, order, posteriors.IN_FIXED_ORDER)
+        step_flat(state, data, flat, now, order)
     named = np.arange(begun.n_topics) < len(data.seeds.names)
     live = np.flatnonzero(named | (state.n_k >= LIVE_TOKENS))
     if not len(live):
@@ -332,7 +403,36 @@ def fit_flat(
     theta = document_weights(state.n_dk[:, live], (state.alpha * state.pi)[live])
     phi = np.maximum(state.n_wk[:, live], 0) + (state.word_mass * state.tau)[:, None]
     n_k = np.maximum(state.n_k[live], np.finfo(float).tiny)
-    return FlatTopics(theta, np.ascontiguousarray((phi / phi.sum(axis=0)).T), n_k), live
+    found = FlatTopics(theta, np.ascontiguousarray((phi / phi.sum(axis=0)).T), n_k)
+    if isinstance(state, bursts.WholeState):
+        tables, learned = orders.tables_of_pairs(state), float(state.burst_concentration)
+        found = found._replace(tables=tables, concentration=learned)
+    return found, live
+
+
+def begun_of(begun: Responsibilities, data: Data, settings: PosteriorSettings) -> posteriors.State:
+    """Return the state of flat topics before the first sweep."""
+    fields = posteriors.start(begun, data, settings)
+    if data.bursts is None:
+        return posteriors.State(**fields)
+    return bursts.WholeState(**fields, **orders.fields(begun, data))
+
+
+def step_flat(
+    state: posteriors.State,
+    data: Data,
+    settings: PosteriorSettings,
+    context: Context,
+    order: Order,
+) -> None:
+    """Do an iteration of flat topics; where documents are bursty, what it is for bursts too."""
+    bursty = data.bursts is not None
+    if bursty:
+        prior = posteriors.prior_of(state, settings)
+        bursts.begin_iteration(state, data, prior, context, changes_of(order))
+    posteriors.step(state, data, settings, context, order, posteriors.IN_FIXED_ORDER)
+    if bursty:
+        bursts.end_iteration(state, data, posteriors.prior_of(state, settings), context)
 
 
 def begin_flat(
@@ -405,7 +505,14 @@ def divided(
     stop = model.stop_weight * np.where(arranged.kind != OTHER, PASSING, 1.0)
     begun = mixing.even(arranged.shape, model.concentration, stop, model.go_weight)
     bounds = data.cells.doc_bounds[1:-1]
-    messages = [division._replace(theta=part) for part in np.split(division.theta, bounds)]
+    messages = [
+        division._replace(theta=part, tables=own)
+        for part, own in zip(
+            np.split(division.theta, bounds),
+            documents.tables_of_pieces(division.tables, data),
+            strict=True,
+        )
+    ]
     del division
     local = context.place(build_piece, parts_of(data), _divided, Each(messages))
     return counted(local, begun, data, dtype)
@@ -415,7 +522,8 @@ class Division(NamedTuple):
     """What q(z) is made of; see ``document_kernels.divide``. least: as of ``documents.begin``.
 
     theta [n_docs, K], at nodes; without columns it is found anew from the topics: phi [n_words, T],
-    share [T] of all tokens, node int64 [T].
+    share [T] of all tokens, node int64 [T]. bursty: whether documents are; tables: of pairs then,
+    None: one for each token.
     """
 
     theta: Floats
@@ -427,9 +535,11 @@ class Division(NamedTuple):
     phi: Floats
     share: Floats
     node: I64
+    bursty: bool
+    tables: Floats | None
 
 
-def _divided(piece: Piece, division: Division) -> Local:
+def _divided(piece: Piece, division: Division) -> AnyLocal:
     """Return the first state of a piece; not yet counted."""
     cells, ancestry = piece.cells, division.ancestry
     parts = (division.leaf_part, division.lent, division.inner_phi, ancestry)
@@ -445,7 +555,10 @@ def _divided(piece: Piece, division: Division) -> Local:
     def rows(first: int, last: int) -> Floats:
         return document_kernels.divide(cells, first, last, theta_of(first, last), *parts)
 
-    return documents.begin(piece, rows, ancestry, division.least, beside(cells.word))
+    room, tables = beside(cells.word), None
+    if division.bursty:
+        tables = documents.room_for_tables(piece, division.tables, division.leaf_part.dtype)
+    return documents.begin(piece, rows, ancestry, division.least, room, tables)
 
 
 def divide(
@@ -466,15 +579,15 @@ def divide(
             table[part] = rows.T
     # theta is of a sample where it is not of all documents: then each piece makes its own.
     if len(flat.theta) == data.n_docs:
-        theta, phi = np.zeros((shape.n_nodes, data.n_docs)), np.empty((0, 0))
+        theta, phi, seats = np.zeros((shape.n_nodes, data.n_docs)), np.empty((0, 0)), flat.tables
         np.add.at(theta, at, flat.theta.T)
     else:
-        theta, phi = np.empty((0, data.n_docs)), flat.phi
+        theta, phi, seats = np.empty((0, data.n_docs)), flat.phi, None
     theta, phi = (np.ascontiguousarray(rows.T, dtype) for rows in (theta, phi))
     share = (flat.n_k / flat.n_k.sum()).astype(dtype)
     leaf_part, lent, above = tables
-    least = inference.least
-    return Division(theta, leaf_part, lent, above, shape.ancestry, least, phi, share, at)
+    own = (leaf_part, lent, above, shape.ancestry, inference.least)
+    return Division(theta, *own, phi, share, at, data.bursts is not None, seats)
 
 
 def _divided_words(

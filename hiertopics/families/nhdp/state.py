@@ -9,17 +9,18 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from hiertopics.base.arrays import F64, I32, Floats
-from hiertopics.base.axes import Axes, require_parents
+from hiertopics.base.axes import POSITIVE, Axes, require_parents
 from hiertopics.base.errors import NumericalError
 from hiertopics.contract.engine import Pieces
 from hiertopics.contract.model import Context, Settings
 from hiertopics.corpus.data.seedwords import Seeds
+from hiertopics.families.flat.burst_kernels import Seating
 from hiertopics.families.flat.layout import Block, Data, Piece, take_turns
 from hiertopics.families.flat.variational import MAX_DRIFT, recount_is_due, require_sound
 from hiertopics.families.nhdp import document_kernels, sweep_kernels
-from hiertopics.families.nhdp.layout import Ancestry, Local, shape_of
+from hiertopics.families.nhdp.layout import Ancestry, AnyLocal, BurstyLocal, Local, shape_of
 from hiertopics.families.nhdp.mixing import Mixing
-from hiertopics.families.nhdp.sweep_kernels import Rates
+from hiertopics.families.nhdp.sweep_kernels import NOT_SEATED, Rates
 
 
 @dataclass
@@ -31,7 +32,7 @@ class State:
     first. share, concentration, stop_a, stop_b: float64 [K], as in ``Mixing``.
     """
 
-    local: Pieces[Piece, Local]
+    local: Pieces[Piece, Any]
     n_wk: Annotated[Floats, Axes("n_words", "n_nodes")]
     n_k: Annotated[F64, Axes("n_nodes")]
     parent: Annotated[I32, Axes("n_nodes")]
@@ -56,6 +57,28 @@ class State:
         _, self.share, self.concentration, self.stop_a, self.stop_b = mixing
 
 
+@dataclass
+class BurstyState(State):
+    """The same where documents are bursty: counts are of tables. burst_concentration: b of them."""
+
+    burst_concentration: Annotated[float, Axes(least=POSITIVE)]
+
+
+def seating_of(state: State, data: Data) -> Seating | None:
+    """Return how tables are found; None where documents are not bursty."""
+    if data.bursts is None or not isinstance(state, BurstyState):
+        return None
+    return Seating(data.bursts.means, float(state.burst_concentration))
+
+
+def by_tables(piece: Piece, local: AnyLocal) -> tuple[Piece, Local]:
+    """Return the piece with tables for tokens where documents are bursty, and what kernels take."""
+    if not isinstance(local, BurstyLocal):
+        return piece, local
+    cells, blocks = (part._replace(tokens=local.pair_tables) for part in piece[:2])
+    return Piece(cells, blocks, piece.first_doc), local.plain
+
+
 def misplaced(parent: I32, seeds: Seeds) -> str | None:
     """Return what is wrong with the nodes of names in a tree, None where nothing is."""
     branches = seeds.branches
@@ -70,18 +93,20 @@ def flaw(state: State, data: Data, settings: Settings[Any, Any]) -> str | None:
     return next((one for one in found if one is not None), None)
 
 
-def _flaw(piece: Piece, local: Local, parent: I32) -> str | None:
+def _flaw(piece: Piece, local: AnyLocal, parent: I32) -> str | None:
     return local.flaw(np.diff(piece.cells.cuts[:, [0, -1]], axis=1).ravel(), parent)
 
 
 def counted(
-    local: Pieces[Piece, Local], mixing: Mixing, data: Data, dtype: DTypeLike = np.float32
+    local: Pieces[Piece, Any], mixing: Mixing, data: Data, dtype: DTypeLike = np.float32
 ) -> State:
     """Return the state of documents that have just begun, counted."""
     n_nodes = mixing.shape.n_nodes
     n_wk = np.zeros((data.n_words, n_nodes), dtype)
-    parts = (part.copy() for part in mixing[1:])
+    parts = [part.copy() for part in mixing[1:]]
     state = State(local, n_wk, np.zeros(n_nodes), mixing.shape.parent, *parts)
+    if data.bursts is not None:
+        state = BurstyState(**vars(state), burst_concentration=data.bursts.concentration)
     recount(state, data)
     return state
 
@@ -92,6 +117,7 @@ class Given(NamedTuple):
     n_k: F64
     ancestry: Ancestry
     rates: Rates
+    seating: Seating | None
 
 
 def sweep(state: State, data: Data, eta: float) -> None:
@@ -100,6 +126,7 @@ def sweep(state: State, data: Data, eta: float) -> None:
     ancestry = mixing.shape.ancestry
     rates = mixing.rates(eta, data.n_words, state.n_wk.dtype)
     seeded = data.seeds.totals(len(state.n_k), data.seeds.branches)
+    seating = seating_of(state, data)
     for turn in range(state.local.n_pieces):
         moves = take_turns(
             state.local,
@@ -107,21 +134,23 @@ def sweep(state: State, data: Data, eta: float) -> None:
             turn,
             (state.n_wk,),
             data.word_bounds,
-            lambda *block: Given(state.n_k + seeded, ancestry, rates),
+            lambda *block: Given(state.n_k + seeded, ancestry, rates, seating),
         )
         for moved in moves:
             state.n_k += moved
 
 
 def _sweep(
-    piece: Piece, local: Local, block: Block
-) -> tuple[Local, tuple[tuple[Floats, ...], F64]]:
+    piece: Piece, local: AnyLocal, block: Block
+) -> tuple[AnyLocal, tuple[tuple[Floats, ...], F64]]:
     """Sweep a block; answer with the move of the totals."""
-    before, ancestry, rates = block.given
+    before, ancestry, rates, seating = block.given
     (n_wk,) = block.rows
     n_k = before.copy()
+    tables = local.pair_tables if isinstance(local, BurstyLocal) else np.zeros(0, n_wk.dtype)
+    own = by_tables(piece, local)[1]
     bad_doc = sweep_kernels.sweep_block(
-        piece.blocks, block.number, local, n_wk, n_k, ancestry, rates
+        piece.blocks, block.number, own, n_wk, n_k, ancestry, rates, tables, seating or NOT_SEATED
     )
     require_sound(piece, bad_doc)
     return local, (block.rows, n_k - before)
@@ -151,15 +180,16 @@ def recount(state: State, data: Data) -> float:
 
 
 def _recount(
-    piece: Piece, local: Local, block: Block
-) -> tuple[Local, tuple[tuple[Floats, ...], None]]:
+    piece: Piece, local: AnyLocal, block: Block
+) -> tuple[AnyLocal, tuple[tuple[Floats, ...], None]]:
+    counted, own = by_tables(piece, local)
     if block.turn == 0:
-        document_kernels.count_documents(piece.cells, local)
-    document_kernels.count_words(piece.blocks, block.number, local, *block.rows)
+        document_kernels.count_documents(counted.cells, own)
+    document_kernels.count_words(counted.blocks, block.number, own, *block.rows)
     return local, (block.rows, None)
 
 
-def _totals(piece: Piece, local: Local, n_nodes: int) -> F64:
+def _totals(piece: Piece, local: AnyLocal, n_nodes: int) -> F64:
     totals = np.zeros(n_nodes)
-    document_kernels.add_totals(local, totals)
+    document_kernels.add_totals(by_tables(piece, local)[1], totals)
     return totals

@@ -8,17 +8,20 @@ reassociated: bits are the same on every processor with fused multiply-add (docs
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hiertopics.base.arrays import F64, I32, I64, U32, Bools, Floats
+from hiertopics.families.flat.burst_kernels import Seating, seated
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.nhdp.document_kernels import pack, unpack
 from hiertopics.families.nhdp.lane_kernels import lay_inner, lay_out, most_columns, room_for_places
 from hiertopics.families.nhdp.lane_simd import settle_inner, settle_lanes, weigh_inner, weigh_lanes
 from hiertopics.families.nhdp.layout import LANES, Ancestry, Kept, Local
 from hiertopics.numeric.jit import kernel
+from hiertopics.numeric.pitman_yor_kernels import MeanTables
 from hiertopics.numeric.simd import aligned_rows, prefetch_row
 from hiertopics.numeric.special import digamma, fill_row
 
@@ -41,6 +44,14 @@ class Rates(NamedTuple):
     eta_total: float
 
 
+NOT_SEATED = Seating(
+    MeanTables(0.0, np.zeros(0, np.int32), np.zeros((0, 0, 2), np.float32), np.zeros(0)),
+    1.0,
+    refit=False,
+)
+"""Stands for a seating where documents are not bursty."""
+
+
 @kernel()
 def sweep_block(
     cells: Cells,
@@ -50,13 +61,19 @@ def sweep_block(
     n_k: F64,
     ancestry: Ancestry,
     rates: Rates,
+    pair_tables: Floats,
+    seating: Seating,
 ) -> int:
     """Visit each pair of a block once: refit q(z) and move the counts (theory/nhdp 3.1).
 
-    n_k [K] is moved too: pass the block's own. Returns -1, or the document at which the weights
-    ceased to be positive and finite.
+    n_k [K] is moved too: pass the block's own. pair_tables [n_pairs]: where documents are bursty,
+    the tables of each pair, refitted too (theory/bursts 8); else without entries. Returns -1, or
+    the document at which the weights ceased to be positive and finite.
     """
     n_nodes = len(n_k)
+    bursty = len(pair_tables) > 0
+    elsewhere = chances_of_words(n_wk, n_k, rates) if bursty else np.zeros(0)
+    doc_tables, rest = 0.0, 0.0
     places = room_for_places(n_nodes)
     like = np.zeros((1, most_columns(n_nodes)), n_wk.dtype)
     rows = aligned_rows(20, like)
@@ -93,6 +110,12 @@ def sweep_block(
                 base[column] -= prior[column]
                 doc_row[column] += prior[column]
         add_up(n, places.node, places.above, places.place, ancestry.inner, going)
+        if bursty:
+            doc_tables = 0.0
+            for pair in range(cells.cuts[doc, 0], cells.cuts[doc, -1]):
+                doc_tables += pair_tables[pair]
+            rest = share_elsewhere(n, places.node, places.above, places.place, ancestry.inner,
+                                   going, rates)  # fmt: skip
         first_pair = local.first_resp[doc] + (start - cells.cuts[doc, 0]) * n_own
         last_pair = first_pair + (stop - start) * n_own
         n_lanes = sizes.n_groups * LANES
@@ -108,6 +131,8 @@ def sweep_block(
             going[:n_above], below_q[:n_above], go[:n_above], share[:n_above], below[:n_above],
             reached[:n_above], flow[:n_above], concentration[:n_above], stop_a[:n_above],
             stop_b[:n_above], lane_q[:n_lanes], lane_weight[:n_lanes], lane_scale[:n_lanes],
+            pair_tables[start:stop], doc_tables, rest, elsewhere,
+            seating,
         )  # fmt: skip
         if not sound:
             return doc
@@ -153,12 +178,20 @@ def visit(
     lane_q: Floats,
     lane_weight: Floats,
     lane_scale: Floats,
+    pair_tables: Floats,
+    doc_tables: float,
+    rest: float,
+    elsewhere: F64,
+    seating: Seating,
 ) -> bool:
     """Visit the pairs of one document; False: weights are not finite.
 
-    Arrays come one by one: taken from a tuple they cost counted references at each pair.
+    doc_tables: of the document, where it is bursty; rest: its theta at all nodes but its own, where
+    words have the chances ``elsewhere``. Arrays come one by one: taken from a tuple they cost
+    counted references at each pair.
     """
-    one = n_wk.dtype.type(1)
+    kind = n_wk.dtype.type
+    one = kind(1)
     last, n_above = len(words) - 1, len(going)
     fill_row(q, len(q), 0.0)
     fill_row(word_row, len(word_row), 0.0)
@@ -184,6 +217,16 @@ def visit(
         )
         if not (total > 0 and total < np.inf):
             return False
+        if len(pair_tables) > 0:
+            before = pair_tables[pair]
+            count = before
+            if tokens[pair] > one:
+                chance = total + rest * elsewhere[word]
+                count = kind(seated(tokens[pair], chance, doc_tables - 1.0, seating))
+                grown = count - before
+                pair_tables[pair] = count
+                doc_tables += grown
+                grow(grown, q, below_q, doc_row, word_row, going)
         pass_down(one / total, go, share, inner_first, branching, lane_parent, reached, lane_scale)
         for group in range(len(group_start)):
             settle_lanes(
@@ -196,6 +239,55 @@ def visit(
             n_wk[word, node[at]] = word_row[column[at]]
         pack(own_q, resp[pair])
     return True
+
+
+@kernel()
+def grow(
+    grown: float, q: Floats, below_q: Floats, doc_row: Floats, word_row: Floats, going: Floats
+) -> None:
+    """Count ``grown`` more tables of a pair, at the nodes where its tables are."""
+    for column in range(len(q)):
+        doc_row[column] += grown * q[column]
+        word_row[column] += grown * q[column]
+    for node in range(len(going)):
+        going[node] += grown * below_q[node]
+
+
+@kernel()
+def chances_of_words(n_wk: Floats, n_k: F64, rates: Rates) -> F64:
+    """Return the chance of each word of a block at no node in particular, float64 [n]."""
+    total, chances = float(rates.eta_total), np.empty(len(n_wk))
+    for node in range(len(n_k)):
+        total += n_k[node]
+    for word in range(len(n_wk)):
+        count = 0.0
+        for node in range(len(n_k)):
+            count += n_wk[word, node]
+        chances[word] = (max(count, 0.0) + rates.eta) / total
+    return chances
+
+
+@kernel()
+def share_elsewhere(
+    n: Floats, node: U32, above: U32, place: U32, inner: Bools, going: Floats, rates: Rates
+) -> float:
+    """Return what theta of a document has at nodes that are not its own (theory/nhdp 2.2).
+
+    n, node and above as in places; going: by inner node, what ``n`` has below it.
+    """
+    onwards, here = np.empty(len(going)), 0.0
+    for at in range(len(n)):
+        which = node[at]
+        stopped = max(float(n[at]), 0.0)
+        gone = max(float(going[place[which]]), 0.0) if inner[which] else 0.0
+        reached = onwards[above[at]] * (stopped + gone + rates.share[which]) if at else 1.0
+        if inner[which]:
+            a, b = float(rates.stop_a[which]), float(rates.stop_b[which])
+            visits = reached / (a + b + stopped + gone)
+            onwards[place[which]] = visits * (b + gone) / (gone + rates.concentration[which])
+            reached = visits * (a + stopped)
+        here += reached
+    return max(1.0 - here, 0.0)
 
 
 @kernel()
@@ -325,7 +417,7 @@ def add_tables(cells: Cells, local: Local, ancestry: Ancestry, rates: Rates, sum
         fill_row(seen_here, n_inner, 0.0)
         place = local.first_resp[doc]
         for pair in range(start, stop):
-            count = int(cells.tokens[pair])
+            count = float(cells.tokens[pair])
             unpack(local.resp[place : place + n_own], row[:n_own])
             place += n_own
             fill_row(below, n_inner, 0.0)
@@ -367,17 +459,22 @@ def growth(x: float, count: float, chance: float) -> float:
 
 
 @kernel()
-def note(share: F64, count: int, seen: F64) -> None:
-    """Note ``count`` tokens, each somewhere with chance ``share``, in the chance of any there."""
+def note(share: F64, count: float, seen: F64) -> None:
+    """Note ``count`` tokens, each somewhere with chance ``share``, in the chance of any there.
+
+    Where documents are bursty they are tables, and their number need not be whole.
+    """
     for place in range(len(share)):
         note_one(share[place], count, seen, place)
 
 
 @kernel()
-def note_one(share: float, count: int, seen: F64, place: int) -> None:
+def note_one(share: float, count: float, seen: F64, place: int) -> None:
     """Note ``count`` tokens, each there with chance ``share``, in one place of ``seen``."""
     unseen = 1.0 - min(max(share, 0.0), 1.0)
-    power, left = 1.0, count
+    left = int(count)
+    rest = count - left
+    power = (math.exp(rest * math.log(unseen)) if unseen > 0.0 else 0.0) if rest > 0.0 else 1.0
     while left:
         if left & 1:
             power *= unseen

@@ -19,41 +19,46 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec import structs
 from scipy import sparse
 
-from hiertopics.base.arrays import Floats
+from hiertopics.base.arrays import F64, Floats
 from hiertopics.base.room import beside
 from hiertopics.contract.model import Backend, Context, Settings, Summary
 from hiertopics.corpus.data import seedwords
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.corpus.data.tree import Tree
+from hiertopics.families.flat import bursts as plans
 from hiertopics.families.flat import kernels
 from hiertopics.families.flat.layout import Data, Piece, sharded
-from hiertopics.families.flat.variational import prepare as prepare
+from hiertopics.families.flat.prediction import BURSTS_EXTRA, process_of
+from hiertopics.families.hdp import bursts
 from hiertopics.families.nhdp import document_kernels, documents, flat_starts
 from hiertopics.families.nhdp import summary as common
-from hiertopics.families.nhdp.config import Model as Model
 from hiertopics.families.nhdp.config import VariationalInference as Inference
+from hiertopics.families.nhdp.config import VariationalModel as Model
 from hiertopics.families.nhdp.documents import continued as continued
 from hiertopics.families.nhdp.documents import counts_of
-from hiertopics.families.nhdp.layout import Local
+from hiertopics.families.nhdp.documents import prepare as prepare
+from hiertopics.families.nhdp.layout import AnyLocal, BurstyLocal, Local
 from hiertopics.families.nhdp.learning import refit
 from hiertopics.families.nhdp.mixing import Mixing, below
 from hiertopics.families.nhdp.outlines import outline as outline
 from hiertopics.families.nhdp.outlines import outline_cost as outline_cost
 from hiertopics.families.nhdp.prediction import infer as infer
+from hiertopics.families.nhdp.prediction import infer_bursty
 from hiertopics.families.nhdp.prediction import predictive as predictive
 from hiertopics.families.nhdp.recutting import recut as recut
 from hiertopics.families.nhdp.simulate import simulate as simulate
 from hiertopics.families.nhdp.starts import ROOM, order_of
 from hiertopics.families.nhdp.starts import init as init
+from hiertopics.families.nhdp.state import BurstyState, by_tables, flaw
 from hiertopics.families.nhdp.state import State as State
-from hiertopics.families.nhdp.state import flaw
+from hiertopics.numeric.pitman_yor import PitmanYor
 
 
 class Info(NamedTuple):
@@ -68,6 +73,19 @@ class Info(NamedTuple):
     inner_share: float
     concentration: float
     drift: float
+
+
+class BurstyInfo(NamedTuple):
+    """Columns of metrics.jsonl where documents are bursty; the last three: see ``hdp.bursts``."""
+
+    n_nodes: int
+    n_leaves: int
+    inner_share: float
+    concentration: float
+    drift: float
+    burst_concentration: float
+    tables_per_token: float
+    times_as_likely: float
 
 
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
@@ -100,31 +118,35 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
         left = common.pruning(state.mixing, n_wi.sum(axis=0, dtype=np.float64))
         parts = local.ask(_theta, left)
         summary = common.summarise_rows(parts, left, counted, beside(data.cells.word))
+    if data.bursts is not None:
+        summary = bursts.with_notes(summary, state, data, begun=True)
     return summary.noting(*common.notes_on_shape(summary.tree, settings.model.branches))
 
 
-def _words_anew(piece: Piece, local: Local, shape: tuple[int, int]) -> Floats:
+def _words_anew(piece: Piece, local: AnyLocal, shape: tuple[int, int]) -> Floats:
     """Return n_wi counted anew, without the drift of counts that are only moved."""
     n_wi = np.zeros(shape, local.n.dtype)
+    counted, own = by_tables(piece, local)
     for span in range(piece.cells.cuts.shape[1] - 1):
-        document_kernels.count_words(piece.cells, span, local, n_wi)
+        document_kernels.count_words(counted.cells, span, own, n_wi)
     return n_wi
 
 
-def _documents_anew(piece: Piece, local: Local, n_nodes: int) -> Floats:
+def _documents_anew(piece: Piece, local: AnyLocal, n_nodes: int) -> Floats:
     """Return n_di counted anew."""
     rows = counts_of(_recounted(piece, local), n_nodes)
     return np.concatenate([np.zeros((0, n_nodes), local.n.dtype), *rows])
 
 
-def _theta(piece: Piece, local: Local, left: common.Pruning) -> common.Rows:
+def _theta(piece: Piece, local: AnyLocal, left: common.Pruning) -> common.Rows:
     rows = counts_of(_recounted(piece, local), len(left.into))
     return common.weigh(rows, left, beside(local.resp))
 
 
-def _recounted(piece: Piece, local: Local) -> Local:
-    anew = local._replace(n=np.zeros_like(local.n))
-    document_kernels.count_documents(piece.cells, anew)
+def _recounted(piece: Piece, local: AnyLocal) -> Local:
+    counted, own = by_tables(piece, local)
+    anew = own._replace(n=np.zeros_like(local.n))
+    document_kernels.count_documents(counted.cells, anew)
     return anew
 
 
@@ -148,6 +170,37 @@ def _log_likelihood(piece: Piece, local: Local, given: tuple[Floats, Mixing]) ->
     return total
 
 
+def step_bursty(
+    state: Any, data: Data, settings: Settings, context: Context
+) -> tuple[Any, BurstyInfo]:
+    """Do as ``step`` does; each visit of a pair refits its tables, too (theory/bursts 8)."""
+    _, info = step(state, data, settings, context)
+    return state, BurstyInfo(*info, *bursts.shown(state, data))
+
+
+def objective_bursty(state: Any, data: Data, settings: Settings, context: Context) -> float:
+    """Return the mean log chance of a training token, tables summed over (theory/bursts 4)."""
+    phi = np.maximum(state.n_wk, 0, dtype=np.float64) + settings.model.eta
+    process = PitmanYor(settings.model.burst_discount, state.burst_concentration)
+    given = (np.ascontiguousarray(phi / phi.sum(axis=0)), state.mixing, process)
+    return bursts.mean_of(state.local.ask(_log_likelihood_bursty, given))
+
+
+def _log_likelihood_bursty(
+    piece: Piece, local: BurstyLocal, given: tuple[F64, Mixing, PitmanYor]
+) -> tuple[float, float]:
+    phi, mixing, process = given
+
+    def theta_of(doc: int) -> F64:
+        counts = np.zeros((1, phi.shape[1]))
+        own = slice(local.first_node[doc], local.first_node[doc + 1])
+        counts[0, local.node[own]] = local.n[own]
+        return mixing.weights(counts)[0]
+
+    docs = np.arange(piece.n_docs)
+    return bursts.log_likelihood(piece, docs, theta_of, phi, process)
+
+
 def regrown(
     tree: Tree, theta: sparse.csr_array, corpus: Corpus, settings: Settings, context: Context
 ) -> Summary:
@@ -157,6 +210,8 @@ def regrown(
     branches are no longer those that have names: seed words are left out, which a note says.
     """
     data = prepare(corpus, settings)._replace(seeds=seedwords.NONE)
+    if plans.are_wanted(settings) and "bursts" in tree.extra:
+        data = documents.at_concentration(data, process_of(tree).concentration)
     stop = tree.extra.get("stop")
     state = documents.begin_known(tree.parent, tree.phi, theta, data, settings, context, stop=stop)
     for iteration in range(1, settings.inference.iterations + 1):
@@ -186,12 +241,14 @@ def memory(corpus: Bags, settings: Settings) -> int:
     n_nodes = n_topics + (n_topics // 3 if branches == "auto" else sum(branches)) + 1
     share = min(1.0, ROOM / n_topics / max(corpus.n_pairs, 1))
     n_pairs, n_words = int(share * corpus.n_pairs), corpus.n_words
-    order = order_of(n_topics, n_pairs, settings.inference)
+    bursty = plans.are_wanted(settings)
+    order = order_of(n_topics, n_pairs, settings.inference, bursty=bursty)
     flat = order.pair_bytes(n_topics) * n_pairs
     flat += n_topics * (int(share * corpus.n_docs) * 12 + 20 * n_words)
     cells, lists = 8 * corpus.n_pairs, 2 * documents.USUAL * corpus.n_pairs
     if isinstance(corpus, Shelf):
         cells, lists = 8 * n_pairs, 0
+    lists += 4 * n_pairs * bursty
     tree = lists + 20 * n_nodes * n_words
     return cells + max(flat, tree, flat_starts.memory(n_words))
 
@@ -224,4 +281,17 @@ backend: Backend[Corpus, Data, State] = Backend(
     continued=continued,
     pieces=sharded(Local),
     flaw=flaw,
+)
+
+bursty: Backend[Corpus, Data, Any] = replace(
+    backend,
+    State=BurstyState,
+    Info=BurstyInfo,
+    objective_name="training log likelihood per token, documents bursty",
+    step=step_bursty,
+    infer=infer_bursty,
+    extra=common.EXTRA | BURSTS_EXTRA,
+    objective=objective_bursty,
+    predictive=None,
+    pieces=sharded(BurstyLocal),
 )
