@@ -45,6 +45,7 @@ COMMANDS: dict[str, tuple[object, ...]] = {
     "refit": ("refit", "tree", 0, "-o", "refitted", "--holdout", "none", "-q"),
     "update": ("update", "mixed", "more.ldac", "-o", "updated", "--iterations", 30, "-q"),
     "support": ("support", "tree", "--resamples", 2, "--iterations", 2),
+    "judge": ("judge", "tree", "--intruders", 1, "-o", "sheet.csv"),
     "import": ("import", "foreign.json", "--corpus", "x.ldac", "-o", "imported"),
     "consensus": ("consensus", "mixed", "mixed-again", "-o", "made"),
     "infer": ("infer", "run", "x.ldac", "-o", "theta.npz"),
