@@ -29,6 +29,7 @@ _HOMES = {
     "convert": "corpus.corpora.conversion",
     "docs": "views.documents",
     "drop": "fitting.reshaping",
+    "edit": "fitting.editing",
     "evaluate": "scoring.evaluation",
     "evaluate_task": "scoring.tasks",
     "export": "views.showing",

@@ -30,6 +30,7 @@ COMMANDS = {
     "label": "Name a node of a run, hide it, or note something.",
     "merge": "Make a run in which nodes of a run are one.",
     "drop": "Make a run without a node of a run.",
+    "edit": "Make a run in which nodes are joined or moved, as a file says.",
     "shape": "Cut a run's tree into other numbers of nodes by level.",
     "refit": "Fit the documents of a node alone.",
     "update": "Go on from a run with further documents.",
@@ -54,13 +55,13 @@ SECTIONS = {
     "Fit": ("fit", "refit", "update", "sweep"),
     "Look": ("show-tree", "topics", "docs", "report", "export"),
     "Score": ("eval", "compare", "agree", "support", "judge"),
-    "Change": ("label", "merge", "drop", "shape", "consensus", "import"),
+    "Change": ("label", "merge", "drop", "edit", "shape", "consensus", "import"),
     "New documents": ("infer",),
     "Corpora and settings": ("check", "convert", "simulate", "config", "backends", "completion"),
 }
 
 MODULES = {
-    "changing": ("label", "merge", "drop", "shape", "consensus"),
+    "changing": ("label", "merge", "drop", "edit", "shape", "consensus"),
     "completing": ("completion",),
     "corpora": ("check", "convert", "simulate", "backends", "config", "sweep"),
     "fit": ("fit", "refit", "update"),
