@@ -242,8 +242,10 @@ def carry_edits(
     ``made``. A node is found again where a node shares five of its branch's ten words and half of
     its documents (Jaccard), the one that shares most of them; one that another node fits better is
     not. say: is told which edits fit, and of the others why not. Nothing is written where the file
-    cannot be read.
+    cannot be read, or where ``made`` has edits already.
     """
+    if made.file(EDITS).exists():
+        return
     try:
         edits = edits_of(run)
         require_fitting(run, edits, run.file(EDITS))

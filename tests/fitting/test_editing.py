@@ -122,8 +122,8 @@ def test_documents_of_a_path_take_the_new_path(
     assert np.allclose(after[whole, now[second]], before[whole, first])
     assert new.tree.n_tokens.sum() == pytest.approx(old.tree.n_tokens.sum())
     assert new.tree.n_docs[now[second]] == old.tree.n_docs[second] + old.tree.n_docs[node]
-    tokens = [tree.n_tokens @ tree.phi for tree in (old.tree, new.tree)]
-    assert np.allclose(*tokens), "the words of all topics together are what they were"
+    was, is_now = (tree.n_tokens @ tree.phi for tree in (old.tree, new.tree))
+    assert np.allclose(was, is_now), "the words of all topics together are what they were"
     assert np.isfinite(hiertopics.evaluate(new)["perplexity"])
 
 
@@ -301,10 +301,28 @@ def test_edits_are_carried_by_words_and_documents(copied: Copied, tmp_path: Path
         assert (made.tree.phi[node.number] == run.tree.phi[before]).all()
     assert f"move {c} below {d} (edits.yaml, line 4) has no meaning" in said[0]
     assert "1 edit of" in said[1] and len(said) == 2
+    (made.path / EDITS).unlink()
     mine = marks_of(run.tree, run.theta.toarray()).docs[a]
     n = min(mine.sum(), (~mine).sum())
     carry_edits(run, made, docs[mine][:n], docs[~mine][:n], said.append)
     assert sum("has no meaning" in line for line in said[2:]) == 2, "documents are looked at"
+    assert not (made.path / EDITS).exists()
     (path / EDITS).write_text("merge: 3")
     carry_edits(run, made, docs, docs, said.append)
     assert said[-1].startswith("warning: no edits are carried")
+
+
+def test_update_and_refit_carry_edits(copied: Copied, tmp_path: Path, call: Call) -> None:
+    path = copied("nhdp-variational")
+    a, b = RunDir(path).tree.children(0)[:2].tolist()
+    wanted(path, ("merge", a, b))
+    (tmp_path / "more.ldac").write_text("2 0:1 3:2\n1 1:4\n2 2:1 4:3\n")
+    vocab = tmp_path / "more.vocab"
+    vocab.write_text("".join(f"{word}\n" for word in RunDir(path).vocab))
+    for words in (("update", path, "more.ldac", "--vocab", vocab), ("refit", path, 0)):
+        told = call(*words, "-o", words[0], "-q", "--iterations", 30)
+        assert told.code == 0, told.err
+        carried = (tmp_path / words[0] / EDITS).exists()
+        assert carried != ("has no meaning" in told.err), told.err
+        if carried:
+            assert call("edit", words[0], "-o", f"{words[0]}-edited").code == 0
