@@ -17,6 +17,7 @@ from hiertopics.corpus.corpora.inmemory import kept_in, store
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.formats.trust import trusts
 from hiertopics.fitting import driver
+from hiertopics.fitting.editing import carry_edits
 from hiertopics.fitting.job import FitResult
 from hiertopics.runs import artifacts
 from hiertopics.runs.origin import lineage
@@ -47,8 +48,9 @@ def refit(
     The documents are those whose best path passes the node; without paths, those with the largest
     share there: on the way that always goes into the child with the largest share. They are kept
     in the new run's folder ``corpus``. Settings are those of ``run``, unless another backend is
-    asked for; the others are as for ``fit``. Raises what ``fit`` raises, and UsageError for a node
-    without enough documents.
+    asked for; the others are as for ``fit``. Edits of ``run`` that have a meaning still stand in
+    the new run's edits.yaml, and stderr says which have not. Raises what
+    ``fit`` raises, and UsageError for a node without enough documents.
 
     trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
@@ -78,7 +80,11 @@ def refit(
             argv=argv,
             lineage=lineage([target], f"refit {node}"),
         )
-    _name_documents(target, RunDir(output), corpus, docs)
+    refitted = RunDir(output)
+    _name_documents(target, refitted, corpus, docs)
+    if result.status == "done":
+        own = refitted.split.train_docs
+        carry_edits(target, refitted, docs[own], np.arange(len(own)))
     return result
 
 

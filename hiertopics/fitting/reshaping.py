@@ -1,4 +1,4 @@
-"""``merge`` and ``drop``: a run whose nodes were joined or taken out by hand, as a run of its own.
+"""Runs of nodes that were joined or taken out by hand: ``merge``, ``drop``, and what they share.
 
 Nothing is fitted: what the nodes held is put together, and what a backend needs to place new
 documents is made anew from it (``Backend.regrouped``). So the new run is scored and shown like any
@@ -49,7 +49,7 @@ def merge(
     Its words are the means of theirs by tokens, its documents' shares their sums. argv: for the
     manifest. Raises UsageError or RunError.
     """
-    target = _ready(run, output)
+    target = ready(run, output)
     for node in nodes:
         target.require_node(node)
     grouping = joined(target.tree, [int(node) for node in nodes])
@@ -65,12 +65,13 @@ def drop(
     nodes, as if no topic explained them; of the nested HDP, which has no outside, to the parent.
     argv: for the manifest. Raises UsageError or RunError.
     """
-    target = _ready(run, output)
+    target = ready(run, output)
     target.require_node(node)
     return _made(target, without(target.tree, int(node)), f"drop {node}", Path(output), argv)
 
 
-def _ready(run: Path | str | RunDir, output: Path | str) -> RunDir:
+def ready(run: Path | str | RunDir, output: Path | str) -> RunDir:
+    """Return a run whose nodes can be regrouped; UsageError where they cannot, or for the place."""
     target = opened(run)
     if RunDir(output).exists:
         raise UsageError(f"{output} is there already; choose another -o")
@@ -84,7 +85,7 @@ def _made(
 ) -> Reshaped:
     """Write the run that a regrouping makes of its parent."""
     began = time.perf_counter()
-    summary = _summary(parent, grouping)
+    summary = after(parent, fitted(parent), grouping)
     numbers = {
         node: int(grouping.into[node])
         for node in parent.tree.shown.tolist()
@@ -133,23 +134,31 @@ def _copy(source: Path, target: Path) -> None:
         raise RunError(f"cannot write {target}: {error.strerror or error}") from error
 
 
-def _summary(run: RunDir, grouping: Regrouping) -> Summary:
-    """Return the tree, theta and paths after a regrouping, documents counted anew."""
-    old, backend = run.tree, registry.load_for(run.experiment)
-    assert backend.regrouped is not None
+def fitted(run: RunDir) -> Summary:
+    """Return what a run's fit has come to; RunError where its tree lacks what its backend needs."""
     settings = Settings(run.experiment.model, run.experiment.inference)
-    check_fitted(old, backend, settings)
+    check_fitted(run.tree, registry.load_for(run.experiment), settings)
+    return Summary(run.tree, run.theta, run.paths)
+
+
+def after(run: RunDir, before: Summary, grouping: Regrouping) -> Summary:
+    """Return the tree, theta and paths after a regrouping, documents counted anew.
+
+    run: whose tree it was at first. Paths lead over the nodes of before, at the same levels.
+    """
+    old, backend = before.tree, registry.load_for(run.experiment)
+    assert backend.regrouped is not None
     tree = regrouped(old, grouping, backend.regrouped(old, grouping))
     n, cells = old.n_nodes, (np.arange(old.n_nodes), grouping.into)
     moves = sparse.csr_array((np.ones(n), cells), shape=(n, grouping.n_rows))
-    theta = sparse.csr_array(run.theta @ moves)
+    theta = sparse.csr_array(before.theta @ moves)
     theta.sort_indices()
     paths = None
-    if run.paths is not None:
-        node = run.paths.node
+    if before.paths is not None:
+        node = before.paths.node
         gone = (node < 0) | grouping.removed[node]
         moved = np.where(gone, -1, grouping.into[node]).astype(np.int32)
-        paths = Paths(moved, run.paths.log_prob)
+        paths = Paths(moved, before.paths.log_prob)
     return Summary(replace(tree, n_docs=documents_of(run, tree, theta, paths)), theta, paths)
 
 

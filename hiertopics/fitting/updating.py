@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from msgspec import structs
 
 from hiertopics.base import files
@@ -30,6 +31,7 @@ from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.corpus.formats.trust import trusts
 from hiertopics.corpus.holdouts.spec import WITHIN, extended
 from hiertopics.fitting import driver
+from hiertopics.fitting.editing import carry_edits
 from hiertopics.fitting.job import FitResult
 from hiertopics.runs import artifacts
 from hiertopics.runs.checkpoints import Fitted, load_checkpoint, resume
@@ -68,6 +70,9 @@ def update(
     were converted with, by the new documents alone; ``drop``, they are left out.
     data: entries that describe the file, as for ``infer``. iterations: in all; None: those of
     ``run``'s config. The others are as for ``fit``.
+
+    Edits of ``run`` that have a meaning still stand in the new run's edits.yaml, and stderr says
+    which have not (``fitting.editing.carry_edits``).
 
     Raises what ``fit`` raises, and UsageError for a run that cannot be updated, for documents that
     it has already, and where ``output`` is another run.
@@ -115,6 +120,12 @@ def update(
         )
     if put.known is not None:
         artifacts.write_documents(RunDir(output), put.known)
+    if result.status == "done":
+        updated = RunDir(output)
+        _, rows, docs = np.intersect1d(
+            before.split.train_docs, updated.split.train_docs, return_indices=True
+        )
+        carry_edits(before, updated, rows, docs)
     return result
 
 

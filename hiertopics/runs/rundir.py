@@ -47,6 +47,7 @@ NAMES = (
     MANIFEST,
     CONFIG,
     DOCUMENTS,
+    "edits.yaml",
     "groups.txt",
     "labels.csv",
     "log.txt",

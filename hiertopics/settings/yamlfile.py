@@ -167,6 +167,18 @@ def lines_of(path: Path) -> dict[str, int]:
     return {key.value: value.start_mark.line + 1 for key, value in top.value}
 
 
+def lines_within(path: Path) -> dict[str, tuple[int, list[int]]]:
+    """Return the line of each key at the top of such a file, and those of its list's entries."""
+    top = yaml.compose(path.read_text(encoding="utf-8-sig"), Loader=_Loader)
+    assert isinstance(top, yaml.MappingNode)
+    found = {}
+    for key, value in top.value:
+        entries = value.value if isinstance(value, yaml.SequenceNode) else []
+        lines = [entry.start_mark.line + 1 for entry in entries]
+        found[key.value] = (key.start_mark.line + 1, lines)
+    return found
+
+
 def parse_value(text: str) -> object:
     """Return the value that ``text`` stands for in a YAML file.
 

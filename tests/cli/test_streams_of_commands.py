@@ -16,6 +16,8 @@ import pytest
 from unsealed import unsealed
 
 from hiertopics import cli
+from hiertopics.runs.edits import Edit, named, write_edits
+from hiertopics.runs.rundir import RunDir
 
 Call = Callable[..., Any]
 SMALL = (
@@ -41,10 +43,12 @@ COMMANDS: dict[str, tuple[object, ...]] = {
     "agree": ("agree", "tree", "tree-again"),
     "merge": ("merge", "tree", 1, 3, "-o", "merged"),
     "drop": ("drop", "tree", 1, "-o", "dropped"),
+    "edit": ("edit", "mixed", "-o", "edited"),
     "shape": ("shape", "mixed", "--branches", 2, "-o", "shaped"),
     "refit": ("refit", "tree", 0, "-o", "refitted", "--holdout", "none", "-q"),
     "update": ("update", "mixed", "more.ldac", "-o", "updated", "--iterations", 30, "-q"),
     "support": ("support", "tree", "--resamples", 2, "--iterations", 2),
+    "judge": ("judge", "tree", "--intruders", 1, "-o", "sheet.csv"),
     "import": ("import", "foreign.json", "--corpus", "x.ldac", "-o", "imported"),
     "consensus": ("consensus", "mixed", "mixed-again", "-o", "made"),
     "infer": ("infer", "run", "x.ldac", "-o", "theta.npz"),
@@ -76,6 +80,9 @@ def place(tiny_file: Path, copied: Callable[..., Path], tmp_path: Path) -> Path:
     unsealed(copied()).rename(tmp_path / "run")
     (tmp_path / "run" / "vocab.txt").write_text("\n".join(WORDS) + "\n", encoding="utf-8")
     copied("nhdp-variational").rename(tmp_path / "mixed")
+    mixed = RunDir(tmp_path / "mixed")
+    nodes = tuple(named(mixed.tree, mixed.vocab, node) for node in (1, 2))
+    write_edits(mixed, [Edit("move", nodes)])
     shutil.copytree(tmp_path / "mixed", tmp_path / "mixed-again")
     copied("hlda-variational").rename(tmp_path / "tree")
     shutil.copytree(tmp_path / "tree", tmp_path / "tree-again")

@@ -1,4 +1,4 @@
-"""Nodes joined, nodes taken out: a tree with fewer rows, and what becomes of each old row."""
+"""Nodes joined, moved or taken out: a tree of other rows, and what becomes of each old row."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hiertopics.corpus.data.tree import NODE, OUTSIDE, ROOT, Tree
 
 
 class Regrouping(NamedTuple):
-    """Which rows of a tree become which rows of a smaller one.
+    """Which rows of a tree become which rows of another one, as large or smaller.
 
     into: int64 [n_nodes], the new row that takes what each old row holds. slot: likewise, where
     documents go whose paths ended there; the same but for rows that were taken out. removed: those,
@@ -33,6 +33,11 @@ class Regrouping(NamedTuple):
     def n_rows(self) -> int:
         """Number of new rows, the one outside included."""
         return len(self.parent)
+
+    def moved(self, tree: Tree) -> Bools:
+        """Tell which rows of the old tree come to lie below another node, bool [n_nodes]."""
+        inner = (tree.parent != ROOT) & ~self.removed
+        return np.asarray(inner & (self.parent[self.into] != self.slot[tree.parent]))
 
     @property
     def counts(self) -> I64:
@@ -80,6 +85,18 @@ def joined(tree: Tree, nodes: Collection[int]) -> Regrouping:
     return _numbered(tree, target, target, np.zeros(tree.n_nodes, dtype=bool), tree.kind)
 
 
+def moved(tree: Tree, node: int, below: int) -> Regrouping:
+    """Return what becomes of the rows where a node, and all below it, comes to lie below another.
+
+    The node is no root, and the other one is neither the node nor below it.
+    """
+    rows = np.arange(tree.n_nodes)
+    parent = tree.parent.copy()
+    parent[node] = below
+    none = np.zeros(tree.n_nodes, dtype=bool)
+    return _numbered(tree, rows, rows, none, tree.kind, parent)
+
+
 def without(tree: Tree, node: int) -> Regrouping:
     """Return what becomes of the rows where a node and all below it are taken out.
 
@@ -107,13 +124,17 @@ def without(tree: Tree, node: int) -> Regrouping:
     return _numbered(tree, into, slot, gone, kind)
 
 
-def _numbered(tree: Tree, into: I64, slot: I64, removed: Bools, kind: I8) -> Regrouping:
+def _numbered(
+    tree: Tree, into: I64, slot: I64, removed: Bools, kind: I8, parent: I32 | None = None
+) -> Regrouping:
     """Number the rows that stay: breadth first where they stood so, else in pre-order.
 
-    Siblings keep their order, and the row outside is the last.
+    Siblings keep their order, and the row outside is the last. parent: by old row, where it is
+    another one than in the tree.
     """
     stays = into == np.arange(tree.n_nodes)
-    above = np.where(tree.parent == ROOT, ROOT, slot[tree.parent])
+    parent = tree.parent if parent is None else parent
+    above = np.where(parent == ROOT, ROOT, slot[parent])
     nodes = np.flatnonzero(stays & (kind == NODE))
     children: dict[int, list[int]] = {}
     for node in nodes.tolist():
@@ -131,8 +152,8 @@ def _numbered(tree: Tree, into: I64, slot: I64, removed: Bools, kind: I8) -> Reg
     rows = np.append(np.array(order, np.int64), np.flatnonzero(stays & (kind == OUTSIDE)))
     number = np.full(tree.n_nodes, ROOT, dtype=np.int64)
     number[rows] = np.arange(len(rows))
-    parent = np.where(above[rows] == ROOT, ROOT, number[above[rows]]).astype(np.int32)
-    return Regrouping(number[into], number[slot], removed, parent, kind[rows])
+    new = np.where(above[rows] == ROOT, ROOT, number[above[rows]]).astype(np.int32)
+    return Regrouping(number[into], number[slot], removed, new, kind[rows])
 
 
 def regrouped(tree: Tree, grouping: Regrouping, extra: Mapping[str, NDArray[Any]]) -> Tree:

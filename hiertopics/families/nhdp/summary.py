@@ -232,15 +232,22 @@ def regrouped(tree: Tree, grouping: Regrouping) -> dict[str, NDArray[Any]]:
 
     Shares of siblings that are one add up, and their children's are weighed by them; the
     concentrations and stops of inner nodes become means, weighted by the share of all tokens at
-    and below each. What was taken out leaves its share to its siblings (theory/nhdp 6.5).
+    and below each. What was taken out leaves its share to its siblings (theory/nhdp 6.5). A node
+    that was moved has the same share of the whole as before, its new siblings make room for it; a
+    leaf that gets children has the concentration and the stops of the inner node above it.
     """
-    extra, into, gone = tree.extra, grouping.into, grouping.removed
+    extra, into, gone = _with_inner(tree, grouping), grouping.into, grouping.removed
     share = np.where(gone, 0.0, extra["share"])
     merged = grouping.sums(share)
     above = np.where(tree.parent == ROOT, 0, tree.parent)
     # Of its parent's part in the node that the parent has become.
     part = share[above] / np.maximum(merged[into[above]], np.finfo(float).tiny)
     part[(tree.parent == ROOT) | (grouping.counts[into[above]] == 1)] = 1.0
+    moved = grouping.moved(tree)
+    if moved.any():
+        whole = _of_whole(tree)
+        below_now = grouping.sums(whole)[grouping.parent[into[moved]]]
+        part[moved] = whole[above[moved]] / np.maximum(below_now, np.finfo(float).tiny)
     merged = grouping.sums(share * part)
     shape = shape_of(grouping.parent)
     for node in shape.inner:
@@ -252,6 +259,29 @@ def regrouped(tree: Tree, grouping: Regrouping) -> dict[str, NDArray[Any]]:
     concentration = np.where(leaf, 0.0, grouping.means(extra["concentration"], weights))
     stop = np.where(leaf[:, None], [[1.0, 0.0]], grouping.means(extra["stop"], weights))
     return {**extra, "share": merged, "concentration": concentration, "stop": stop}
+
+
+def _of_whole(tree: Tree) -> F64:
+    """Return the share of each node in the whole tree: the product of shares from the root on."""
+    whole = np.array(tree.extra["share"], dtype=np.float64)
+    for node in range(tree.n_nodes):
+        if tree.parent[node] != ROOT:
+            whole[node] *= whole[tree.parent[node]]
+    return whole
+
+
+def _with_inner(tree: Tree, grouping: Regrouping) -> dict[str, NDArray[Any]]:
+    """Return ``extra`` in which leaves that nodes are moved below have what inner nodes have."""
+    extra = dict(tree.extra)
+    below = grouping.parent[grouping.into[grouping.moved(tree)]]
+    for node in np.flatnonzero(np.isin(grouping.into, below)).tolist():
+        above = node
+        while extra["concentration"][above] == 0 and tree.parent[above] != ROOT:
+            above = int(tree.parent[above])
+        for name in ("concentration", "stop"):
+            extra[name] = extra[name].copy()
+            extra[name][node] = extra[name][above]
+    return extra
 
 
 def _notes(tree: Tree) -> tuple[str, ...]:

@@ -218,6 +218,32 @@ def to_support_table(record: Row) -> Grid:
     return to_table(rows, columns, right=columns)
 
 
+def judged_rows(record: Row) -> list[Row]:
+    """Return a row per kind of question, node empty, and one per kind and node."""
+    return [
+        {"kind": row["kind"], "node": row.get("node", ""), "name": row.get("name", ""), **row}
+        for row in (*record["total"], *record["nodes"])
+    ]
+
+
+def to_judged_table(record: Row) -> Grid:
+    """Return a line per kind of question and node: how many answers were right, with intervals."""
+    rows = [
+        {
+            "kind": row["kind"],
+            "node": row["node"] or "all",
+            "answers": row["n"],
+            "accuracy": f"{row['accuracy']:.3f} ± {row['standard_error']:.3f}",
+            "95% interval": f"{row['low']:.3f} to {row['high']:.3f}",
+            "chance": f"{row['chance']:.3f}",
+            "name": row["name"],
+        }
+        for row in judged_rows(record)
+    ]
+    columns = ("kind", "node", "answers", "accuracy", "95% interval", "chance", "name")
+    return to_table(rows, columns, right=("node", "answers"))
+
+
 def null_rows(record: Row) -> tuple[list[Row], Sequence[str]]:
     """Return a row for the run and one for each fit to shuffled words, and their columns."""
     rows: list[Row] = [{"fit": record["run"], **record["own"]}]

@@ -1,0 +1,162 @@
+"""edits.yaml: nodes of a run that somebody wants joined, or elsewhere in the tree.
+
+An entry for each edit, so that leaving one out undoes it. A node is written as its number and some
+of its words, which tell whether it is the one that was meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from hiertopics.base import files
+from hiertopics.base.errors import DataError
+from hiertopics.base.visible import visible
+from hiertopics.corpus.data.naming import by_name
+from hiertopics.corpus.data.tree import Tree
+from hiertopics.runs.labels import AMONG, LEAST, words_told
+from hiertopics.runs.rundir import RunDir
+from hiertopics.settings.fields import show
+from hiertopics.settings.yamlfile import lines_within, load_yaml
+
+EDITS = "edits.yaml"
+MERGE, MOVE = "merge", "move"
+KINDS = (MERGE, MOVE)
+EXAMPLES: Mapping[str, str] = {
+    MERGE: "[3 server socket, 7 mail address]",
+    MOVE: "{node: 12 json xml, below: 4 data file}",
+}
+
+
+class Named(NamedTuple):
+    """A node as it is written: its number in the run, and words of it."""
+
+    number: int
+    words: str
+
+    def __str__(self) -> str:
+        return f"{self.number} {self.words}"
+
+
+class Edit(NamedTuple):
+    """An edit. nodes: of a merge those that become one, of a move the node and what it goes below.
+
+    line: where it stands in its file; 0: in none.
+    """
+
+    kind: str
+    nodes: tuple[Named, ...]
+    line: int = 0
+
+    def __str__(self) -> str:
+        numbers = [str(node.number) for node in self.nodes]
+        if self.kind == MERGE:
+            return f"merge {' '.join(numbers)}"
+        return f"move {numbers[0]} below {numbers[1]}"
+
+
+def read_edits(path: Path) -> list[Edit]:
+    """Return the edits of a file in its order; ConfigError or DataError where it is wrong."""
+    found = load_yaml(path)
+    places = lines_within(path)
+    edits: list[Edit] = []
+    for kind, entries in found.items():
+        top, lines = places[kind]
+        if kind not in KINDS:
+            what = f"expected {' or '.join(KINDS)}, got {visible(kind)!r:.40}"
+            raise DataError(path, what, top)
+        if entries is None:
+            continue
+        if not isinstance(entries, list):
+            what = f"expected a list of edits, an entry as - {EXAMPLES[kind]}, got {show(entries)}"
+            raise DataError(path, what, top)
+        edits += [
+            Edit(kind, _nodes(path, line, kind, entry), line)
+            for line, entry in zip(lines, entries, strict=True)
+        ]
+    return edits
+
+
+def _nodes(path: Path, line: int, kind: str, entry: object) -> tuple[Named, ...]:
+    """Return the nodes of an entry."""
+    written: list[object] = []
+    if kind == MERGE and isinstance(entry, list) and len(entry) > 1:
+        written = entry
+    elif kind == MOVE and isinstance(entry, dict) and set(entry) == {"node", "below"}:
+        written = [entry["node"], entry["below"]]
+    if not written:
+        raise DataError(path, f"expected an entry as {EXAMPLES[kind]}, got {show(entry)}", line)
+    return tuple(_node(path, line, one) for one in written)
+
+
+def _node(path: Path, line: int, written: object) -> Named:
+    number, _, words = str(written).strip().partition(" ")
+    whole = number.isascii() and number.isdigit() and len(number) < 10
+    if not whole or not words.strip():
+        what = "expected a node as its number and some of its words, as 12 json xml parser"
+        raise DataError(path, f"{what}, got {show(written)}", line)
+    return Named(int(number), words.strip())
+
+
+def edits_of(run: RunDir) -> list[Edit]:
+    """Return the edits that stand in a run's folder; none where there is no file."""
+    path = run.file(EDITS)
+    return read_edits(path) if path.exists() else []
+
+
+def write_edits(run: RunDir, edits: Sequence[Edit]) -> None:
+    """Replace the file in a run's folder by these edits, a line for each."""
+    text = "".join(_section(kind, [one for one in edits if one.kind == kind]) for kind in KINDS)
+    files.write_text(run.file(EDITS), text)
+
+
+def _section(kind: str, edits: Sequence[Edit]) -> str:
+    lines = [f"- {_entry(edit)}\n" for edit in edits]
+    return "".join([f"{kind}:\n", *lines]) if lines else ""
+
+
+def _entry(edit: Edit) -> str:
+    """Return an edit on one line of YAML; a text of JSON is one of YAML."""
+    first, *others = (files.to_json(str(node)) for node in edit.nodes)
+    if edit.kind == MERGE:
+        return f"[{', '.join([first, *others])}]"
+    return f"{{node: {first}, below: {others[0]}}}"
+
+
+def named(tree: Tree, vocab: Sequence[str], node: int) -> Named:
+    """Return a node as it is written: its number and its five most probable words."""
+    return Named(int(node), words_told(tree, vocab, node))
+
+
+class Words:
+    """The words by which nodes of a run are known: its first ones, in any order of views."""
+
+    def __init__(self, tree: Tree, vocab: Sequence[str]) -> None:
+        self._orders = (tree, by_name(tree, vocab))
+        self._vocab = vocab
+
+    def fit(self, node: Named) -> bool:
+        """Tell whether half of the words that are written are among the node's own."""
+        wanted = set(node.words.split())
+        has = {
+            word
+            for tree in self._orders
+            for word in words_told(tree, self._vocab, node.number, AMONG).split()
+        }
+        return len(wanted & has) >= LEAST * len(wanted)
+
+
+def require_fitting(run: RunDir, edits: Sequence[Edit], path: Path) -> None:
+    """Raise DataError for the first edit that names no node of a run, or one of other words."""
+    words, shown = Words(run.tree, run.vocab), set(run.tree.shown.tolist())
+    for edit in edits:
+        for node in edit.nodes:
+            if node.number not in shown:
+                known = f"; they go from {min(shown)} to {max(shown)}" if shown else ""
+                what = f"{run.path} has no node {node.number}{known}"
+                raise DataError(path, what, edit.line)
+            if not words.fit(node):
+                now = visible(words_told(run.tree, run.vocab, node.number))
+                what = f"node {node.number} of {run.path} has other words ({now})"
+                raise DataError(path, f"{what}; is this the file of another run?", edit.line)
