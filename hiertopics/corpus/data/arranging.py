@@ -30,19 +30,6 @@ NO_TOKENS = 1e-9
 """Weight of a topic without tokens, so that a mean over such topics exists."""
 
 
-def documents_with(theta: sparse.csr_array, doc_lengths: I64) -> Bools:
-    """Return which documents have which topic, bool [n_docs, n_nodes].
-
-    theta: CSR [n_docs, n_nodes]. A document has a topic where theta is at least one of its
-    tokens: the rule behind ``n_docs`` of a flat model. doc_lengths: int64 [n_docs], in tokens.
-    """
-    docs = np.repeat(np.arange(theta.shape[0]), np.diff(theta.indptr))
-    enough = theta.data >= 1.0 / np.maximum(doc_lengths, 1)[docs]
-    members = np.zeros(theta.shape, dtype=bool)
-    members[docs[enough], theta.indices[enough]] = True
-    return members
-
-
 def contexts(theta: sparse.csr_array, doc_lengths: Ints, phi: F64) -> F64:
     """Return the words of the documents that each topic is in, [n_nodes, n_words], rows sum to 1.
 

@@ -19,8 +19,9 @@ from hiertopics.base.arrays import F64, I64
 from hiertopics.base.errors import HiertopicsError, UsageError
 from hiertopics.base.visible import visible
 from hiertopics.corpus.data.agreement import Level, Triplets, levels, mixed_branches, torn_labels
-from hiertopics.corpus.data.arranging import arrange, banded, contexts, documents_with
+from hiertopics.corpus.data.arranging import arrange, banded, contexts
 from hiertopics.corpus.data.labelpaths import LabelPaths, label_paths
+from hiertopics.corpus.data.membership import documents_with
 from hiertopics.corpus.data.naming import names_of
 from hiertopics.corpus.data.shelf import in_memory
 from hiertopics.corpus.data.tree import by_branch
@@ -203,7 +204,7 @@ def _arranged(run: RunDir, own: sparse.csr_array) -> TreeShares | None:
     tree, lengths = run.tree, run.split.train_lengths
     if not tree.is_flat or tree.vectors is not None or lengths is None:
         return None
-    members = documents_with(run.theta, lengths)
+    members = documents_with(run.theta, lengths).toarray()
     made = banded(arrange(tree, members, contexts(run.theta, lengths, tree.phi)))
     assert made.arrangement is not None
     places = [(row, name) for row, name in enumerate(made.arrangement.ids) if isinstance(name, int)]

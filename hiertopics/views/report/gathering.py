@@ -154,7 +154,7 @@ class _Gathering:
     def sizes(self) -> list[tuple[int, int]]:
         """Return (fewest documents of a node, words per node), the most that is shown first."""
         words = self.asked.words
-        most = int(self.tree.n_docs[self.tree.shown].max(initial=0))
+        most = int(self.tree.branch_docs[self.tree.shown].max(initial=0))
         fewest = [0, 0, 0, *(max(int(most * share), 2) for share in (0.001, 0.003, 0.01, 0.03))]
         return list(zip(fewest, [words, words // 2, 8, 8, 8, 8, 8], strict=True))
 

@@ -127,7 +127,7 @@ class Data {
     return this.docs.name ? this.docs.name[doc] : String(this.row[doc] + 1);
   }
 
-  /** Return documents with a share at or below a node, the largest first. */
+  /** Return the documents of a node with a share at or below it, the largest share first. */
   documentsOf(node) {
     const { place, share } = this.docs;
     const end = this.nodes.end[node];
@@ -139,9 +139,17 @@ class Data {
         if (place[i] >= node && place[i] < end) below += share[i];
         if (place[i] === node) own = share[i];
       }
-      if (below >= 5) found.push({ doc, share: Math.min(below / UNIT, 1), own });
+      if (this.belongs(doc, node, below)) found.push({ doc, share: Math.min(below / UNIT, 1), own });
     }
     return found.sort((a, b) => b.share - a.share || b.own - a.own || a.doc - b.doc);
+  }
+
+  /** Tell whether a document counts at a node, by its path or by a token's share; shares are rounded. */
+  belongs(doc, node, below) {
+    const { home, tokens } = this.docs;
+    if (node === 0 && this.roots.length === 1) return true;
+    if (this.tree.paths) return home[doc] >= node && home[doc] < this.nodes.end[node];
+    return below > 0 && (!tokens || (below + 0.5) * tokens[doc] >= UNIT);
   }
 
   /** Return the places and shares of a document, the largest first. */
@@ -193,12 +201,12 @@ class Data {
 
   /** Return how large a node is: of flat topics their documents, of a tree the share of the words at or below. */
   sizeOf(node) {
-    return this.tree.kind === "flat" ? this.nodes.n_docs[node] : this.nodes.below[node];
+    return this.tree.kind === "flat" ? this.nodes.branch_docs[node] : this.nodes.below[node];
   }
 
   /** Return the size of a node in letters. */
   sizeText(node) {
-    return this.tree.kind === "flat" ? whole.format(this.nodes.n_docs[node]) : percent(this.nodes.below[node]);
+    return this.tree.kind === "flat" ? whole.format(this.nodes.branch_docs[node]) : percent(this.nodes.below[node]);
   }
 
   /** Return what the sizes of nodes count. */

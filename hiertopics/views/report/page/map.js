@@ -34,7 +34,7 @@ class TopicMap {
   }
 
   size(node) {
-    return this.by === "documents" ? this.data.nodes.n_docs[node] : this.data.nodes.below[node];
+    return this.by === "documents" ? this.data.nodes.branch_docs[node] : this.data.nodes.below[node];
   }
 
   sorted(node) {
@@ -91,7 +91,7 @@ class TopicMap {
       takeaway("map", {
         svg: () => this.drawn(1000, 620, false, true),
         csv: () => [["node", "parent", "documents", "share at or below", "share", "name", "words"], ...data.nodes.id.map((id, i) =>
-          [id, data.nodes.parent[i] === ROOT ? "" : data.nodes.id[data.nodes.parent[i]], data.nodes.n_docs[i], data.nodes.below[i], data.nodes.weight[i], labels.of(i).name || "", data.topWords(i, 10).join(" ")])],
+          [id, data.nodes.parent[i] === ROOT ? "" : data.nodes.id[data.nodes.parent[i]], data.nodes.branch_docs[i], data.nodes.below[i], data.nodes.weight[i], labels.of(i).name || "", data.topWords(i, 10).join(" ")])],
       }));
   }
 
@@ -213,7 +213,7 @@ class TopicMap {
     const text = visible(name || data.calledBy(node, 8).join(" "));
     const written = lines(text, letters, room);
     const dim = this.hits && !this.hits.has(node);
-    const title = `[${data.nodes.id[node]}] ${visible(labels.called(node, 8))}: ${count(data.nodes.n_docs[node], "document")}, ${percent(data.nodes.below[node])} of all words`;
+    const title = `[${data.nodes.id[node]}] ${visible(labels.called(node, 8))}: ${count(data.nodes.branch_docs[node], "document")}, ${percent(data.nodes.below[node])} of all words`;
     return s("g", { class: page.paper ? null : `box${node === this.chosen ? " chosen" : ""}`, "data-node": page.paper ? null : node, opacity: dim ? 0.3 : null, onclick: page.paper ? null : () => this.clicked(node) },
       s("title", {}, title),
       s("rect", { x: (x + 0.75).toFixed(2), y: (y + 0.75).toFixed(2), width: Math.max(wide - 1.5, 0.5).toFixed(2), height: Math.max(high - 1.5, 0.5).toFixed(2), rx: 3, fill }),
@@ -226,7 +226,7 @@ class TopicMap {
     const { data } = this;
     const text = visible(this.labels.called(node, 6)).slice(0, Math.floor(high / 7));
     return s("g", { class: page.paper ? null : `box${node === this.chosen ? " chosen" : ""}`, "data-node": page.paper ? null : node, onclick: page.paper ? null : () => this.clicked(node) },
-      s("title", {}, `[${data.nodes.id[node]}] ${visible(this.labels.called(node, 8))}: ${count(data.nodes.n_docs[node], "document")}`),
+      s("title", {}, `[${data.nodes.id[node]}] ${visible(this.labels.called(node, 8))}: ${count(data.nodes.branch_docs[node], "document")}`),
       s("rect", { x: 0.75, y: 0.75, width: STRIP - 2.5, height: high - 1.5, rx: 3, fill: areaColour(data, node, page.inDark) }),
       s("text", { transform: `translate(${STRIP / 2 + 3} ${high / 2}) rotate(-90)`, "text-anchor": "middle", "font-weight": 600, fill: page.inDark ? "#eef2f6" : "#14202e" }, text));
   }

@@ -40,10 +40,10 @@ function topicView(page, node) {
 
 function facts(page, node) {
   const { data } = page;
-  const { n_docs, below, weight, support, found, back } = data.nodes;
+  const { branch_docs, below, weight, support, found, back } = data.nodes;
   const tokens = data.tree.values === "loading" ? "rows" : "words";
   const items = [
-    [whole.format(n_docs[node]), n_docs[node] === 1 ? "document" : "documents"],
+    [whole.format(branch_docs[node]), branch_docs[node] === 1 ? "document" : "documents"],
     [percent(below[node]), `of all ${tokens}`],
     weight[node] !== below[node] && [percent(weight[node]), `of all ${tokens} its own`],
     support && data.nodes.parent[node] !== ROOT && [support[node].toFixed(2), "support by the draws of all chains"],
@@ -190,9 +190,11 @@ function wordLine(page, doc, n, node, terms) {
 function documentBlock(page, node) {
   const { data } = page;
   if (!data.docs) return null;
-  const rows = data.documentsOf(node);
+  const total = data.nodes.branch_docs[node];
+  const rows = data.documentsOf(node).slice(0, total);
+  const heading = rows.length < total ? `Documents by share, ${whole.format(rows.length)} of ${whole.format(total)}` : `Documents by share, ${whole.format(total)}`;
   const name = `documents-${data.nodes.id[node]}`;
   const csv = () => [["node", "document", "share"], ...rows.map((row) => [data.nodes.id[node], data.docName(row.doc), row.share])];
-  return section(`Documents by share, ${whole.format(rows.length)}`, takeaway(name, { csv }),
+  return section(heading, takeaway(name, { csv }),
     rows.length ? longList(`Documents of topic ${data.nodes.id[node]}`, rows.length, ROW, (i) => documentRow(page, rows[i].doc, rows[i].share, node, page.terms)) : h("p", { class: "hint" }, "None has a share that counts."));
 }
