@@ -26,11 +26,36 @@ class TopicMap {
     Object.assign(this, { data, labels, choose, focus: ROOT, skipped: 0, by: data.tree.kind === "flat" ? "documents" : "tokens", chosen: -1, hits: null });
     this.crumbs = h("nav", { class: "crumbs", "aria-label": "Place in the map" });
     this.tools = h("div", { class: "tools" });
+    this.cutter = this.makeCutter();
+    this.onCut = () => {};
     this.picture = h("div", { class: "picture" });
-    this.element = h("div", { class: "map" }, this.tools, this.crumbs, this.picture);
+    this.element = h("div", { class: "map" }, this.tools, this.cutter, this.crumbs, this.picture);
     new ResizeObserver(() => this.draw()).observe(this.picture);
     dark.addEventListener("change", () => this.draw(true));
     labels.listeners.push(() => this.draw(true));
+  }
+
+  /** The slider that opens nodes, the largest first; all of them at the right end. */
+  makeCutter() {
+    const { data } = this;
+    const most = data.opening.length;
+    if (!most) return null;
+    const out = h("output", { for: "cut" });
+    const say = (input) => {
+      const text = count(data.nShown, "topic");
+      out.textContent = text;
+      input.setAttribute("aria-valuetext", text);
+    };
+    const input = h("input", { id: "cut", type: "range", min: 0, max: most, step: 1, value: most, "aria-label": "Fewer or more topics", oninput: (event) => {
+      data.cut(Number(event.target.value));
+      this.focus = data.shownAt(this.focus);
+      this.skipped = 0;
+      say(input);
+      this.draw(true);
+      this.onCut();
+    } });
+    say(input);
+    return h("div", { class: "slider cutter" }, h("label", { for: "cut" }, "fewer"), input, h("span", { "aria-hidden": "true" }, "more topics"), out);
   }
 
   size(node) {
