@@ -87,6 +87,7 @@ def _leave(number: int, _: FrameType | None) -> None:
 @click.option(
     "--auto", is_flag=True, help="Take the advice of check on the corpus; flags and -s win."
 )
+@click.option("--report", is_flag=True, help="Also write the page of report, as RUN.html.")
 @json_option
 @click.option("-q", "--quiet", is_flag=True, help="Neither progress nor tree on stderr.")
 def fit_command(**options: Any) -> int:
@@ -95,7 +96,8 @@ def fit_command(**options: Any) -> int:
     The run's path is the last line of stdout. Flags win over --set, which wins over the config
     file. Exit code 75: stopped early, the same command continues.
     """
-    as_json, data = options.pop("as_json"), corpus_settings(options)
+    as_json, with_page = options.pop("as_json"), options.pop("report")
+    data = corpus_settings(options)
     with resumable():
         from hiertopics.fitting import driver
 
@@ -105,7 +107,21 @@ def fit_command(**options: Any) -> int:
         else:
             result = driver.fit(**options, data=data, argv=sys.argv)
     price = price_of(result, options) if as_json or not options["quiet"] else None
-    return put_result(result, as_json, options["quiet"], price)
+    code = put_result(result, as_json, options["quiet"], price)
+    if with_page and result.run.has_model:
+        _write_page(result.run)
+    return code
+
+
+def _write_page(run: Any) -> None:
+    """Write the page of a run beside its folder, and say where it is."""
+    from hiertopics.views.report.packing import size_told
+    from hiertopics.views.report.writing import report
+
+    made = report(run, output=run.path.with_name(f"{run.path.name}.html"))
+    for line in made.left_out:
+        tell(f"note: {line}")
+    tell(f"page: {made.path} ({size_told(made.n_bytes)}); open it in any browser")
 
 
 def price_of(result: Any, options: Mapping[str, Any]) -> Any:

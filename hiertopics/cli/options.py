@@ -58,7 +58,7 @@ trust_option = click.option(
 OPTION_SECTIONS = {
     "Reading the corpus": (*READING, "as_lines"),
     "Time and machines": ("time_limit", "workers", "memory", "cluster"),
-    "Output": ("run", "output", "form", "as_json", "quiet"),
+    "Output": ("run", "output", "report", "form", "as_json", "quiet"),
 }
 """Options that many commands have, by what they are for; what is not here comes first."""
 

@@ -29,7 +29,7 @@ from hiertopics.cli.options import (
 if TYPE_CHECKING:
     from hiertopics.views.render.records import Grid
 
-COLUMNS = ("id", "weight", "n_tokens", "n_docs")
+COLUMNS = ("id", "share", "own", "documents")
 
 
 @click.command("topics")
@@ -122,15 +122,25 @@ def _csv(rows: list[dict[str, Any]], by: str | None) -> str:
 
 
 def _topics(rows: list[dict[str, Any]], with_documents: bool) -> Grid:
-    """Return one line per topic."""
+    """Return one line per topic: what it and the topics below it have, its own share, words."""
     from hiertopics.runs.rows import listed
     from hiertopics.views.render.records import to_table
 
-    lists = ("words", "documents")[: 1 + with_documents]
-    columns = [name for name in (*COLUMNS, "support") if not rows or name in rows[0]]
-    flat = [row | {name: listed(row, name) for name in lists} for row in rows]
-    said = ("name",) * any(row.get("name") for row in rows)
-    return to_table(flat, (*columns, *said, *lists))
+    lines = [
+        row
+        | {
+            "share": f"{row.get('branch_share', row['weight']):.2%}",
+            "own": f"{row['weight']:.2%}",
+            "documents": row.get("branch_docs", row["n_docs"]),
+            "words": listed(row, "words"),
+            "top documents": listed(row, "documents") if with_documents else "",
+        }
+        for row in rows
+    ]
+    found = [name for name in ("support",) if rows and name in rows[0]]
+    said = ["name"] * any(row.get("name") for row in rows)
+    last = ["words", "top documents"][: 1 + with_documents]
+    return to_table(lines, [*COLUMNS, *found, *said, *last], right=COLUMNS)
 
 
 def _by_column(rows: list[dict[str, Any]]) -> Grid:
@@ -165,6 +175,8 @@ def docs_command(run: str | None, node: int | None, top: int | None, form: str) 
 
     run, node = newest_node(run, node)
     records = docs(chosen_run(run), node)
+    if form == "text":
+        records = [record for record in records if record.get("counted", True)]
     most = top or (SHOWN_DOCS if form == "text" else len(records))
     shown = records[:most]
     if form == "text":

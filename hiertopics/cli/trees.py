@@ -173,6 +173,7 @@ def export_command(**options: Any) -> int:
     metavar="SIZE",
     help="Largest page, such as 800kB; what is left out for it is said.",
 )
+@click.option("--title", metavar="TEXT", help="Title of the page. [default: the corpus's name]")
 @click.option("--no-text", is_flag=True, help="Leave out the words of single documents.")
 @click.option("--open", "opens", is_flag=True, help="Also open the page in a browser.")
 @cut_option
@@ -186,6 +187,7 @@ def report_command(
     words: int,
     words_by: str | None,
     limit: str,
+    title: str | None,
     no_text: bool,
     opens: bool,
     cut: str | None,
@@ -215,6 +217,7 @@ def report_command(
         sides=sides,
         cut=cut,
         supported=supported,
+        title=title,
     )
     for line in made.left_out:
         tell(f"note: {line}")

@@ -17,6 +17,7 @@ from hiertopics.base.errors import DataError, UsageError
 from hiertopics.contract.model import Summary
 from hiertopics.contract.observed import observed_by
 from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.membership import documents_with
 from hiertopics.corpus.data.shelf import in_memory
 from hiertopics.corpus.data.tree import MEAN_SHARES, NODE, Tree
 from hiertopics.corpus.data.treeshares import ancestry
@@ -152,9 +153,8 @@ def _summary(
         phi = _of_documents(foreign, below, train, source)
     phi = phi / phi.sum(axis=1, keepdims=True)
     phi = (1 - SMOOTHING) * phi + SMOOTHING / phi.shape[1]
-    docs = np.repeat(np.arange(below.shape[0]), np.diff(below.indptr))
-    enough = below.data >= 1.0 / np.maximum(lengths, 1)[docs]
-    n_docs = np.bincount(below.indices[enough], minlength=len(phi)).astype(np.int64)
+    users = documents_with(below, lengths)
+    n_docs = np.bincount(users.indices, minlength=len(phi)).astype(np.int64)
     total = n_tokens.sum()
     tree = Tree(
         phi=phi / phi.sum(axis=1, keepdims=True),

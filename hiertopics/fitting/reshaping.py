@@ -21,6 +21,7 @@ from hiertopics.base.arrays import I64
 from hiertopics.base.errors import RunError, UsageError
 from hiertopics.contract import registry
 from hiertopics.contract.model import Paths, Settings, Summary
+from hiertopics.corpus.data.membership import documents_with, passing
 from hiertopics.corpus.data.regrouping import Regrouping, joined, regrouped, without
 from hiertopics.corpus.data.tree import NODE, Tree
 from hiertopics.runs import artifacts
@@ -168,16 +169,15 @@ def documents_of(run: RunDir, tree: Tree, theta: sparse.csr_array, paths: Paths 
     Raises RunError for a run of before lengths of documents were kept.
     """
     if paths is not None:
-        return np.bincount(paths.node[paths.node >= 0], minlength=tree.n_nodes).astype(np.int64)
+        return passing(paths.node, tree.n_nodes)
     lengths = run.split.train_lengths
     if lengths is None:
         raise RunError(
             f"{run.path / 'split.npz'} has no train_lengths, which documents are counted by; fit "
             "the run again in another directory"
         )
-    doc = np.repeat(np.arange(theta.shape[0]), np.diff(theta.indptr))
-    enough = theta.data >= 1.0 / np.maximum(lengths, 1)[doc]
-    return np.bincount(theta.indices[enough], minlength=tree.n_nodes).astype(np.int64)
+    users = documents_with(theta, lengths)
+    return np.bincount(users.indices, minlength=tree.n_nodes).astype(np.int64)
 
 
 def _carry_labels(parent: RunDir, run: RunDir, tree: Tree, numbers: dict[int, int]) -> None:

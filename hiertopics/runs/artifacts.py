@@ -108,7 +108,7 @@ def write_support(run: RunDir, support: Support) -> None:
     """
 
     def text(held: RunDir) -> str:
-        tree = replace(held.supported_tree, support=support, transfer=None)
+        tree = replace(held.supported_tree, support=support, transfer=None, counted=None)
         rows = node_rows(tree, held.vocab, N_WORDS)
         backend = str(held.manifest["backend"])
         return files.to_json(tree_json(rows, backend, others=support.n_others), indent=1) + "\n"

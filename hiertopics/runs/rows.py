@@ -56,6 +56,7 @@ def node_rows(
                 [vocab[word], tree.chance(node, word)] for word in tree.top_words(node, n_words)
             ],
             **({} if documents is None else {"documents": [list(d) for d in documents[node]]}),
+            **_branch(tree, node),
             **_named(names, node),
         }
         for node in (tree.shown if nodes is None else nodes)
@@ -73,6 +74,17 @@ def _named(names: Names | None, node: int) -> dict[str, str | float | None]:
     if names is None:
         return {}
     return {"auto_name": names.texts[node], "name_score": names.scores[node]}
+
+
+BRANCH = ("branch_docs", "branch_share")
+"""Entries of a node whose documents were counted: documents, and share of tokens, at or below."""
+
+
+def _branch(tree: Tree, node: int) -> dict[str, float]:
+    if tree.counted is None:
+        return {}
+    numbers = (int(tree.counted[node]), float(tree.subtree_weight[node]))
+    return dict(zip(BRANCH, numbers, strict=True))
 
 
 def _norm(tree: Tree, node: int) -> dict[str, float]:
@@ -124,14 +136,14 @@ def tree_json(
 def topics_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return topics.csv: one line per record of ``node_rows``.
 
-    Words are separated by blanks, documents, where the records have them, by semicolons. The
-    automatic name stands last, where the records have one.
+    Words are separated by blanks, documents, where the records have them, by semicolons. What
+    was counted of the branch, and the automatic name, stand last, where the records have them.
     """
     said = [name for name in ("name", "note") if rows and name in rows[0]]
     columns = ["id", *said, "parent", "depth", "weight", "n_docs", "n_tokens"]
     columns += [name for name in ("support", *TRANSFER) if rows and name in rows[0]]
     lists = [name for name in SEPARATORS if rows and name in rows[0]] or ["words"]
-    last = [name for name in ("auto_name",) if rows and name in rows[0]]
+    last = [name for name in (*BRANCH, "auto_name") if rows and name in rows[0]]
     cells = [
         [
             *(row[name] for name in columns),

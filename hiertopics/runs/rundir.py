@@ -15,17 +15,18 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics.base import files
-from hiertopics.base.arrays import F64, I32
+from hiertopics.base.arrays import F64, I32, I64, Bools
 from hiertopics.base.axes import require_below, require_numbers, require_whole
 from hiertopics.base.errors import HiertopicsError, RunError, UsageError
 from hiertopics.contract.model import Paths
+from hiertopics.corpus.data.membership import branch_counts, branch_members
 from hiertopics.corpus.data.tree import NodeSupport, Support, Tree
 from hiertopics.corpus.holdouts.split import Split
 from hiertopics.runs.documents import DOCUMENTS, Documents, read_documents
@@ -80,6 +81,13 @@ OUTLINES = "outlines"
 
 CHAIN_PATHS = "chain_paths"
 """The array of a draw that holds the paths of all chains, [n_chains, n_docs, L]."""
+
+
+class _Known(NamedTuple):
+    """What documents are counted by: lengths int64 [n_docs], and paths where they have some."""
+
+    lengths: I64
+    path: I32 | None
 
 
 class RunDir:
@@ -296,7 +304,10 @@ class RunDir:
 
     @cached_property
     def supported_tree(self) -> Tree:
-        """The summarised tree with what tree.json says of several chains and of other runs."""
+        """The summarised tree as views show it.
+
+        With the documents of each branch, and what tree.json says of several chains and other runs.
+        """
         if not self.has_model:
             return self.tree
         path, transfer = self.sealed("tree.json"), self._node_support()
@@ -308,7 +319,39 @@ class RunDir:
             support = None
             if found is not None and n_others is not None:
                 support = Support(found.astype(np.int64), int(n_others))
-        return replace(self.tree, split_probability=splits, support=support, transfer=transfer)
+        return replace(
+            self.tree,
+            split_probability=splits,
+            support=support,
+            transfer=transfer,
+            counted=self._counted(),
+        )
+
+    def _counted(self) -> I64 | None:
+        """Return the documents of each branch; None for mixtures without lengths of documents."""
+        known = self._lengths_and_path
+        if known is None or (self.tree.is_flat and known.path is None):
+            return self.tree.n_docs if self.tree.is_flat else None
+        return branch_counts(self.tree, self.theta, *known)
+
+    @property
+    def _lengths_and_path(self) -> _Known | None:
+        """What documents are counted by; None for mixtures without lengths of documents."""
+        lengths = self.split.train_lengths
+        if self.paths is None:
+            return None if lengths is None else _Known(lengths, None)
+        return _Known(np.ones(len(self.paths.node), np.int64), self.paths.node)
+
+    def belong_to(self, node: int) -> Bools | None:
+        """Return which training documents belong to a node, bool [n_docs], as they are counted.
+
+        None for mixtures without lengths of documents.
+        """
+        known = self._lengths_and_path
+        if known is None:
+            return None
+        members = branch_members(self.tree, self.theta, *known, np.array([node]))
+        return np.asarray(members.toarray().ravel())
 
     def _node_support(self) -> NodeSupport | None:
         """Return what support.json says of the nodes; None where it speaks of an earlier model."""

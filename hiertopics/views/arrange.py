@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from scipy import sparse
+
 from hiertopics.base.errors import RunError
-from hiertopics.corpus.data.arranging import arrange, banded, contexts, documents_with
+from hiertopics.corpus.data.arranging import arrange, banded, contexts
+from hiertopics.corpus.data.membership import branch_counts, columns_of, documents_with
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.runs.rundir import RunDir
 
@@ -22,4 +27,6 @@ def arranged(run: RunDir) -> Tree:
         )
     tree = run.supported_tree
     context = contexts(run.theta, lengths, tree.phi)
-    return banded(arrange(tree, documents_with(run.theta, lengths), context))
+    found = banded(arrange(tree, documents_with(run.theta, lengths).toarray(), context))
+    theta = sparse.csr_array(run.theta @ columns_of(found, tree.n_nodes))
+    return replace(found, counted=branch_counts(found, theta, lengths, None))

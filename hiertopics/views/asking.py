@@ -78,7 +78,8 @@ def questions(run: RunDir, tree: Tree, nodes: Iterable[int]) -> Iterator[dict[st
 
     Keys: node (its id), depth, name (the automatic one), words, parents (automatic names or those
     that people gave, the root's first), siblings (the same), children (the same), snippets (how its
-    top documents begin; none where the run has kept none).
+    top documents begin; none where the run has kept none), branch_docs and branch_share (documents
+    and share of tokens at or below it).
     """
     names, labels = names_of(tree, run.vocab), labels_of(run, quiet=True)
     more = names_of(tree, run.vocab, N_WORDS)
@@ -98,6 +99,8 @@ def questions(run: RunDir, tree: Tree, nodes: Iterable[int]) -> Iterator[dict[st
             "siblings": [called(other) for other in siblings if other != node],
             "children": [called(other) for other in tree.children(node).tolist()],
             "snippets": snippets.get(node, []),
+            "branch_docs": int(tree.branch_docs[node]),
+            "branch_share": float(tree.subtree_weight[node]),
         }
 
 

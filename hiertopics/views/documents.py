@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.base.arrays import Bools
 from hiertopics.base.errors import HiertopicsError
 from hiertopics.base.visible import steady, visible
+from hiertopics.corpus.data.membership import columns_of
 from hiertopics.corpus.data.naming import names_of
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.corpus.formats.trust import trusts
@@ -52,7 +54,7 @@ def top_documents(
     columns are the tree's own ids. Equal shares: the document with more at the node itself
     first, then the earlier one. Documents whose share rounds to 0.00 are left out.
     """
-    columns = _columns(tree, theta.shape[1])
+    columns = columns_of(tree, theta.shape[1])
     best: dict[int, _Best] = {
         node: (np.empty(0, np.int64), *np.empty((2, 0))) for node in tree.shown.tolist()
     }
@@ -88,14 +90,6 @@ def _better(before: _Best, others: _Best, n_docs: int) -> _Best:
     return docs[order], shares[order], at_node[order]
 
 
-def _columns(tree: Tree, n_columns: int) -> sparse.csr_array:
-    """Return which column of theta each row of the tree is, [n_columns, n_nodes]."""
-    columns = [(tree.id_of(node), node) for node in range(tree.n_nodes)]
-    pairs = np.array([pair for pair in columns if isinstance(pair[0], int)]).reshape(-1, 2)
-    shape = (n_columns, tree.n_nodes)
-    return sparse.csr_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=shape)
-
-
 def document_names(run: RunDir) -> Sequence[int | str]:
     """Return what the training documents are called: by the run, its corpus, or their numbers."""
     kept = run.documents
@@ -118,21 +112,23 @@ def docs(
     """Return a record per training document, in the order of the corpus; or of a node's, by share.
 
     Keys: doc (number in the corpus, from 1), name (None without), share (of its words at ``node``
-    or below it; only with a node), path and probability (only of backends with one path per
+    or below it; only with a node), counted (whether it is one of the node's documents as all views
+    count them; only with a node), path and probability (only of backends with one path per
     document), topics (id and share of its main ones), topic_name (the name of the last node of its
     path, or of its main topic, or of the nearest node above that has one; only where somebody
     named nodes), topic_auto_name (that node's automatic one),
     snippet (None where the run has none).
-    A node's documents are those whose share does not round to 0.00. Raises UsageError where there
-    is no such node, RunError.
+    Of a node, documents with a share that does not round to 0.00, and those counted. Raises
+    UsageError where there is no such node, RunError.
 
     trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
     target = opened(run)
     tree, theta = target.tree, target.theta
-    chosen, shares = np.arange(theta.shape[0]), None
+    chosen, shares, belongs = np.arange(theta.shape[0]), None, None
     if node is not None:
-        chosen, shares = _of_node(tree, theta, target.require_node(node))
+        belongs = target.belong_to(target.require_node(node))
+        chosen, shares = _of_node(tree, theta, node, belongs)
     names, kept, paths = document_names(target), target.documents, target.paths
     called, auto = names_above(tree, labels_of(target)), names_of(tree, target.vocab).texts
     records = []
@@ -144,6 +140,7 @@ def docs(
         }
         if shares is not None:
             record["share"] = float(shares[place])
+            record["counted"] = belongs is None or bool(belongs[doc])
         record |= place_of(doc, tree, theta, paths)
         last = last_of(record)
         if called is not None:
@@ -170,10 +167,13 @@ def docs_text(records: list[dict[str, Any]]) -> str:
     return "".join(f"{visible(line)}\n" for line in lines)
 
 
-def _of_node(tree: Tree, theta: sparse.csr_array, node: int) -> tuple[Any, Any]:
+def _of_node(
+    tree: Tree, theta: sparse.csr_array, node: int, belongs: Bools | None = None
+) -> tuple[Any, Any]:
     """Return the documents of a node and their shares, the largest first."""
     below = theta @ tree.above[:, [node]].toarray().ravel()
     own = theta[:, [node]].toarray().ravel()
     order = np.lexsort((-own.round(EQUAL), -below.round(EQUAL)))
-    order = order[below[order] >= LEAST]
+    listed = below >= LEAST if belongs is None else belongs | (below >= LEAST)
+    order = order[listed[order]]
     return order, np.minimum(below[order], 1.0)

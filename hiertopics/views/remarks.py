@@ -2,8 +2,8 @@
 
 Side information are columns of metadata, such as authors or years: those that the run keeps, those
 of the table that it was fitted to, or a file of one line per document of it. It is counted over the
-documents whose best path passes a node, and of a flat model over those whose largest share a topic
-has.
+documents whose best path passes a node. Without paths a document takes the way from the root that
+always goes into the child with the largest share.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from scipy import sparse
 from hiertopics.base.arrays import I64
 from hiertopics.base.errors import DataError, UsageError
 from hiertopics.corpus.data.corpus import Tags
-from hiertopics.corpus.data.tree import Tree
+from hiertopics.corpus.data.tree import ROOT, Tree
+from hiertopics.corpus.data.treeshares import descend, tree_shares
 from hiertopics.corpus.formats.opening import require_file
 from hiertopics.corpus.formats.records import TABLES, column_of, table_form
 from hiertopics.corpus.formats.sidefiles import read_tags
@@ -124,11 +125,18 @@ def tags_of(run: RunDir, name: str, path: Path | None) -> Tags:
 
 
 def counted_at(run: RunDir) -> sparse.csr_array:
-    """Return which documents are counted at which node, int64 CSR [n_docs, n_nodes]."""
+    """Return whose values are counted at which node, int64 CSR [n_docs, n_nodes]."""
     n_docs, n_nodes = run.theta.shape
-    if run.paths is None:
+    if run.paths is None and run.tree.is_flat:
         columns = run.theta.argmax(axis=1)
         cells = (np.arange(n_docs), np.asarray(columns).ravel())
+    elif run.paths is None:
+        shares = tree_shares(run.tree, run.theta)
+        home = shares.rows[descend(shares)]
+        docs = np.flatnonzero(home != ROOT)  # the others are in no node of a forest
+        ends = (np.ones(len(docs)), (docs, home[docs]))
+        ways = sparse.csr_array(ends, shape=(n_docs, n_nodes)) @ run.tree.above
+        return sparse.csr_array(ways, dtype=np.int64)
     else:
         docs, levels = np.nonzero(run.paths.node >= 0)
         cells = (docs, run.paths.node[docs, levels])

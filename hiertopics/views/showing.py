@@ -140,8 +140,8 @@ def show_tree(
     depth: most levels; None: all, in text two below the root of a tree of more than 60 nodes.
     words: top words per node. words_by: one of ``naming.ORDERS``; None: ``name``, in forms with the
     automatic name in a field of its own ``prob``, a node's own most probable words. min_docs:
-    fewest documents of a node; None: 0, in text 1% of them for large trees. format: text, json,
-    csv, newick, dot, graphml or html.
+    fewest documents at or below a node; None: 0, in text 1% of them for large trees. format: text,
+    json, csv, newick, dot, graphml or html.
     docs: top documents per node. sides: ``NAME=FILE``, counted per node. arrange: flat topics are
     clustered first. cut: about how many nodes each level has, ``20,80``. supported: nodes of less
     support by resamples are part of those above.
@@ -201,7 +201,7 @@ def least_documents(run: RunDir, format: str, depth: int | None = None) -> int:
 
     depth: levels that are shown.
     """
-    return few_documents(run.tree, depth) if format == "text" else 0
+    return few_documents(run.supported_tree, depth) if format == "text" else 0
 
 
 def export(

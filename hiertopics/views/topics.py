@@ -12,7 +12,7 @@ from hiertopics.corpus.data.groups import group_rows, groups_of
 from hiertopics.corpus.data.naming import Names, in_order, names_of
 from hiertopics.corpus.data.tree import Labels, Tree
 from hiertopics.runs.labels import labels_of
-from hiertopics.runs.rows import node_rows
+from hiertopics.runs.rows import BRANCH, node_rows
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.views.documents import documents_of
 from hiertopics.views.render import View, share
@@ -97,7 +97,8 @@ def _whole(
 def _short(run: RunDir, tree: Tree, labels: Labels, names: Names, node: int) -> dict[str, Any]:
     (record,) = node_rows(tree, run.vocab, FEW_WORDS, [node], None, labels, names)
     words = [word for word, _ in record["words"]]
-    kept = {key: record[key] for key in ("id", "name", "n_docs") if key in record}
+    keys = ("id", "name", "n_docs", *BRANCH)
+    kept = {key: record[key] for key in keys if key in record}
     return kept | {"words": words, "auto_name": record["auto_name"]}
 
 
@@ -105,7 +106,7 @@ def topic_text(record: dict[str, Any]) -> str:
     """Return the record of one topic, shown whole, as lines for eyes."""
     head = record.get("name") or record["auto_name"]
     lines = [f"[{record['id']}] {head}", f"{record['share']} of the tokens"]
-    lines[1] += f", {record['n_docs']} documents"
+    lines[1] += f", {_documents(record)} documents"
     if "split_probability" in record:
         lines[1] += f", split {record['split_probability']:.2f}"
     if record.get("transfer_support") is not None:
@@ -119,11 +120,15 @@ def topic_text(record: dict[str, Any]) -> str:
         lines.append(f"what tells it from its neighbours: {' '.join(record['telling'])}")
     if record["below"]:
         lines.append("below:")
-        lines += [f"  {_named(child)}, {child['n_docs']} docs" for child in record["below"]]
+        lines += [f"  {_named(child)}, {_documents(child)} docs" for child in record["below"]]
     if record.get("documents"):
         lines.append("documents:")
         lines += [f"  {part:.2f}  {name}" for name, part in record["documents"]]
     return "".join(f"{visible(line)}\n" for line in lines)
+
+
+def _documents(record: dict[str, Any]) -> int:
+    return int(record.get("branch_docs", record["n_docs"]))
 
 
 def _named(short: dict[str, Any]) -> str:

@@ -50,7 +50,7 @@ class TopicTree(Tree):
         """Return one record per node, parents first, as in tree.json.
 
         Keys: id, parent (-1: a root), depth, weight, n_docs, n_tokens, words (pairs of word and
-        probability).
+        probability); branch_docs and branch_share, documents and share of tokens at or below it.
         """
         return node_rows(self, self.vocab, n_words)
 

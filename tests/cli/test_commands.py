@@ -251,7 +251,8 @@ def test_show_tree_in_all_its_formats(call: Call, copied: Copied) -> None:
     assert shown["schema"] == tree["schema"]
     for ours, theirs in zip(shown["nodes"], tree["nodes"], strict=True):
         assert {"auto_name", "name_score"} <= set(ours)
-        del ours["auto_name"], ours["name_score"]
+        for name in ("auto_name", "name_score", "branch_docs", "branch_share"):
+            del ours[name]
         assert ours == theirs | {"words": theirs["words"][:3]}
     text = call("show-tree", run, "--words", 2).out
     assert len(text.splitlines()) == len(tree["nodes"])
@@ -269,7 +270,7 @@ def test_topics_in_all_its_formats(call: Call, copied: Copied) -> None:
     run = copied()
     nodes = json.loads((run / "tree.json").read_text())["nodes"]
     table = call("topics", run).out.splitlines()
-    assert table[0].split() == ["id", "weight", "n_tokens", "n_docs", "words"]
+    assert table[0].split() == ["id", "share", "own", "documents", "words"]
     assert [int(line.split()[0]) for line in table[1:]] == [node["id"] for node in nodes]
     rows = list(csv.DictReader(io.StringIO(call("topics", run, "--format", "csv").out)))
     records = [
@@ -278,6 +279,8 @@ def test_topics_in_all_its_formats(call: Call, copied: Copied) -> None:
     ]
     for record in records:
         assert 0 <= record.pop("name_score") <= 1 and record.pop("auto_name")
+        assert record.pop("branch_docs") == record["n_docs"]  # flat topics
+        assert record.pop("branch_share") == record["weight"]
     assert records == nodes
     assert [float(row["weight"]) for row in rows] == [node["weight"] for node in nodes]
 

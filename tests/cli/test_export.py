@@ -102,19 +102,20 @@ def test_help_names_every_form(call: Call, command: str) -> None:
 
 
 def test_json_is_the_tree_file_and_csv_the_topics_file(call: Call, run: Path) -> None:
-    """Their fields stay as they are; the automatic name is one more, the last one."""
+    """Their fields stay as they are; numbers of the branch and the automatic name follow."""
     call("export", run, "-o", "tree.json", "--words", 20)
     call("export", run, "-o", "topics.csv", "--words", 20)
     ours, theirs = (json.loads((where / "tree.json").read_text()) for where in (Path(), run))
     for node in ours["nodes"]:
         assert node.pop("auto_name") and "name_score" in node
-        del node["name_score"]
+        del node["name_score"], node["branch_docs"], node["branch_share"]
     assert ours == theirs
     rows, others = (
         list(csv.reader(io.StringIO((where / "topics.csv").read_text(), newline="")))
         for where in (Path(), run)
     )
-    assert [row[:-1] for row in rows] == others and rows[0][-1] == "auto_name"
+    assert [row[:-3] for row in rows] == others
+    assert rows[0][-3:] == ["branch_docs", "branch_share", "auto_name"]
 
 
 def test_the_newest_run_is_taken_where_none_is_named(call: Call, run: Path, tmp_path: Path) -> None:

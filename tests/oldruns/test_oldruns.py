@@ -66,8 +66,13 @@ def _plain(value: Any) -> Any:
         return {key: _plain(part) for key, part in value.items()}
     if isinstance(value, str) and value.startswith("digraph"):
         return value.replace("  rankdir=LR;\n", "")  # since graphs grow from left to right
-    if isinstance(value, str) and "<graphml" in value:  # automatic names are new
-        return [line for line in value.splitlines() if "auto_name" not in line]
+    if (
+        isinstance(value, str) and "<graphml" in value
+    ):  # automatic names and numbers of branches are new
+        new = ("auto_name", "branch_docs", "branch_share")
+        return [line for line in value.splitlines() if not any(name in line for name in new)]
+    if isinstance(value, str) and value.startswith("id "):
+        return _topics(value)
     if isinstance(value, str) and value.startswith("id,"):
         return list(csv.DictReader(value.splitlines()))
     if isinstance(value, str) and value.startswith("{"):
@@ -77,6 +82,20 @@ def _plain(value: Any) -> Any:
             lines = value.splitlines()
             return [json.loads(line) for line in lines] if _is_json(lines[0]) else value
     return value
+
+
+def _topics(table: str) -> list[dict[str, Any]]:
+    """Return the rows of the table of topics as they are in its columns of before and of today."""
+    head, *lines = (line.split() for line in table.splitlines())
+    rows: list[dict[str, Any]] = []
+    for line in lines:
+        row: dict[str, Any] = dict(zip(head, line, strict=False))
+        if "own" in row:
+            row["weight"] = f"{float(row.pop('own').rstrip('%')) / 100:.4f}"
+            row["n_docs"] = row.pop("documents")
+        rows.append({name: row[name] for name in ("id", "weight", "n_docs")})
+        rows[-1]["words"] = line[len(head) - ("words" in head) :]
+    return rows
 
 
 def _is_json(line: str) -> bool:

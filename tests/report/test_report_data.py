@@ -20,8 +20,9 @@ import hiertopics
 from hiertopics.base.errors import UsageError
 from hiertopics.contract.registry import BACKENDS
 from hiertopics.corpus.data import matching as affinity_of
-from hiertopics.corpus.data.arranging import arrange, banded, contexts, documents_with
+from hiertopics.corpus.data.arranging import arrange, banded, contexts
 from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.membership import documents_with
 from hiertopics.corpus.data.tree import ROOT
 from hiertopics.corpus.formats.writing import write_corpus
 from hiertopics.runs.original import read_original
@@ -382,7 +383,7 @@ def test_documents_of_arranged_topics_stay_with_their_topics(
     lengths = run.split.train_lengths
     assert lengths is not None
     members, context = (
-        documents_with(run.theta, lengths),
+        documents_with(run.theta, lengths).toarray(),
         contexts(run.theta, lengths, run.tree.phi),
     )
     whole = arrange(run.tree, members, context)

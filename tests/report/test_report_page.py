@@ -363,8 +363,10 @@ def test_documents_of_a_topic_are_those_of_the_data(
                 doc["name"],
             )
             for doc in records
+            if place == 0 or place <= doc["home"] < end
         ]
-        wanted = sorted(share for share, _ in below if share >= 5)
+        wanted = sorted(share for share, _ in below)
+        assert len(wanted) == data["nodes"]["branch_docs"][place]
         opened = show(reports("tree"), address=f"t{data['nodes']['id'][place]}")
         shown = opened.page.locator("#detail .long .row").first
         assert opened.page.inner_text("#detail").upper().count(f"DOCUMENTS BY SHARE, {len(wanted)}")
@@ -538,3 +540,46 @@ def test_a_page_begins_with_the_names_that_it_was_made_with(
         opened.page.click(".save")
     text = Path(waiting.value.path()).read_bytes().decode()
     assert text == (run / "labels.csv").read_bytes().decode().replace("'=cmd <b>", "'=cmd <b>!")
+
+
+def test_a_slider_cuts_the_tree_and_the_paragraph_leads_to_its_topics(
+    show: Callable[..., Opened], reports: Callable[[str], Path]
+) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    data = data_of(reports("mixed"))
+    opened = show(reports("mixed"), 1280, bypass_csp=True)
+    page = opened.page
+    boxes, rows = page.locator("#tree .picture [data-node]"), page.locator("#tree [role=treeitem]")
+    assert page.inner_text(".cutter output") == f"{len(data['nodes']['id'])} topics"
+    whole = boxes.count()
+    page.focus("#cut")
+    page.keyboard.press("Home")
+    assert page.inner_text(".cutter output") == "3 topics"  # the root and its two branches
+    assert page.get_attribute("#cut", "aria-valuetext") == "3 topics"
+    assert (boxes.count(), rows.count()) == (3, 3) and whole > 3
+    assert Axe().run(page).response["violations"] == []
+    deepest = data["nodes"]["parent"].index(1)
+    opened.go(f"t{data['nodes']['id'][deepest]}")  # a topic that the cut hides: the one above
+    assert page.locator("[role=treeitem][aria-selected=true]").get_attribute("data-node") == "1"
+    page.keyboard.press("ArrowRight")
+    assert page.inner_text(".cutter output") != "3 topics"
+    page.keyboard.press("End")
+    assert boxes.count() == whole
+
+    link = page.locator(".lead a").first
+    place = next(piece for piece in data["lead"] if isinstance(piece, int))
+    assert link.get_attribute("href") == f"#t{data['nodes']['id'][place]}"
+    link.click()
+    page.evaluate(SETTLED)
+    words = [data["words"][word] for word in data["nodes"]["called"][place]]
+    assert page.locator("#detail h2 ~ .chips").first.locator("button").all_inner_texts() == words
+
+    opened.find(data["words"][0])
+    page.click("text=Model")
+    page.evaluate(SETTLED)
+    assert page.input_value("#query") == "" and page.locator(".found").is_hidden()
+    card = page.locator("#detail").bounding_box()
+    assert card is not None and card["width"] > 1100 and opened.wider() == 0
+    opened.find(data["words"][0])
+    assert page.locator("#counts").is_visible()

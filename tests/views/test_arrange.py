@@ -16,7 +16,8 @@ from scipy import sparse
 from hiertopics.base.arrays import F64, Bools
 from hiertopics.base.errors import UsageError
 from hiertopics.base.files import read_npz
-from hiertopics.corpus.data.arranging import NOTE, arrange, banded, contexts, documents_with
+from hiertopics.corpus.data.arranging import NOTE, arrange, banded, contexts
+from hiertopics.corpus.data.membership import documents_with
 from hiertopics.corpus.data.tree import NODE, OUTSIDE, OWN, ROOT, Tree
 from hiertopics.runs.rows import node_rows
 from hiertopics.runs.rundir import RunDir
@@ -188,7 +189,7 @@ def test_documents_of_a_node_are_those_of_any_topic_below() -> None:
 
 def test_a_document_has_a_topic_from_one_token_on() -> None:
     theta = sparse.csr_array(np.array([[0.25, 0.75, 0.0], [0.2, 0.3, 0.5], [0.0, 0.0, 1.0]]))
-    members = documents_with(theta, np.array([4, 3, 0]))
+    members = documents_with(theta, np.array([4, 3, 0])).toarray()
     assert members.tolist() == [[True, True, False], [False, False, True], [False, False, True]]
 
 
@@ -310,6 +311,6 @@ def test_a_chain_deeper_than_python_calls_is_shown() -> None:
 
 def test_arranging_twice_gives_the_same(finished: Callable[..., Path]) -> None:
     run = RunDir(finished())
-    members = documents_with(run.theta, read_npz(run.path / "split.npz")["train_lengths"])
+    members = documents_with(run.theta, read_npz(run.path / "split.npz")["train_lengths"]).toarray()
     first, second = arrange(run.tree, members), arrange(run.tree, members)
     assert all((getattr(first, name) == getattr(second, name)).all() for name in OWN)

@@ -50,6 +50,7 @@ def test_each_node_is_told_and_gets_its_line(run: Path, call: Call, tmp_path: Pa
     records = {row["node"]: row for row in map(json.loads, told.read_text().splitlines())}
     child = records[int(tree.children(0)[0])]
     keys = {"node", "depth", "name", "words", "parents", "siblings", "children", "snippets"}
+    keys |= {"branch_docs", "branch_share"}
     assert set(child) == keys and len(child["siblings"]) == len(tree.children(0)) - 1
     assert child["parents"] == [records[0]["name"]] and child["words"][:5] == child["name"].split()
 

@@ -18,6 +18,7 @@ from scipy import sparse
 
 from hiertopics.base.arrays import F64, I64, Bools, Ints
 from hiertopics.base.errors import UsageError
+from hiertopics.corpus.data.membership import documents_with
 from hiertopics.corpus.data.tree import NODE, ROOT, Arrangement, NodeSupport, Tree
 
 Number = TypeVar("Number", bound=np.generic)
@@ -28,19 +29,6 @@ NOTE = (
 )
 NO_TOKENS = 1e-9
 """Weight of a topic without tokens, so that a mean over such topics exists."""
-
-
-def documents_with(theta: sparse.csr_array, doc_lengths: I64) -> Bools:
-    """Return which documents have which topic, bool [n_docs, n_nodes].
-
-    theta: CSR [n_docs, n_nodes]. A document has a topic where theta is at least one of its
-    tokens: the rule behind ``n_docs`` of a flat model. doc_lengths: int64 [n_docs], in tokens.
-    """
-    docs = np.repeat(np.arange(theta.shape[0]), np.diff(theta.indptr))
-    enough = theta.data >= 1.0 / np.maximum(doc_lengths, 1)[docs]
-    members = np.zeros(theta.shape, dtype=bool)
-    members[docs[enough], theta.indices[enough]] = True
-    return members
 
 
 def contexts(theta: sparse.csr_array, doc_lengths: Ints, phi: F64) -> F64:
@@ -193,7 +181,7 @@ def topics_arranged(
     [n_nodes of ``tree``, n_nodes of the other]: a product with it moves shares of topics. Raises
     UsageError where ``tree`` is no flat list of topics.
     """
-    members = documents_with(theta, np.asarray(doc_lengths, dtype=np.int64))
+    members = documents_with(theta, np.asarray(doc_lengths, dtype=np.int64)).toarray()
     made = banded(arrange(tree, members, contexts(theta, doc_lengths, tree.phi)))
     assert made.arrangement is not None
     places = [(row, name) for row, name in enumerate(made.arrangement.ids) if isinstance(name, int)]

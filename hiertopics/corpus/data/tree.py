@@ -105,7 +105,7 @@ class Tree:
     parent: int32 [n_nodes], -1 for a root. kind: int8 [n_nodes], 0 a node, 1 what lies outside
     the nodes (at most one, the last row; never shown as a topic).
     weight: float64 [n_nodes], share of the training tokens at the node itself; n_tokens: their
-    number. n_docs: int64 [n_nodes].
+    number. n_docs: int64 [n_nodes], as the backend counts them.
     extra: the backend's own globals that inference on new documents needs.
     arrangement: only for a tree that was made after the fit; such a tree is only looked at.
     split_probability: float64 [n_nodes], only where several chains tell
@@ -114,6 +114,8 @@ class Tree:
     (``hiertopics.scoring.comparison``).
     transfer: only where the tree was held against those of resamples (``fitting.support``).
     ranking: float64 [n_nodes, n_words], what top words are ranked by; None: phi.
+    counted: int64 [n_nodes], documents of each branch, only where theta tells
+    (``corpus.data.membership``).
     """
 
     phi: F64
@@ -128,6 +130,7 @@ class Tree:
     support: Support | None = None
     transfer: NodeSupport | None = None
     ranking: F64 | None = None
+    counted: I64 | None = None
 
     @property
     def n_nodes(self) -> int:
@@ -181,8 +184,13 @@ class Tree:
         return np.asarray(mine[order])
 
     @cached_property
-    def most_docs(self) -> I64:
-        """The most documents that a node at or below each has, int64 [n_nodes]."""
+    def branch_docs(self) -> I64:
+        """The documents at or below each node, int64 [n_nodes], as all views show them.
+
+        Where nobody counted them, the most documents that a node at or below each has.
+        """
+        if self.counted is not None:
+            return self.counted
         return self.below(np.asarray(self.n_docs, np.int64), np.maximum)
 
     @cached_property

@@ -19,6 +19,7 @@ from hiertopics.base.axes import Axes
 from hiertopics.base.room import Room
 from hiertopics.contract.model import Paths, Summary
 from hiertopics.corpus.data import seedwords
+from hiertopics.corpus.data.membership import passing
 from hiertopics.corpus.data.regrouping import Regrouping
 from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.corpus.data.tree import NODE, OUTSIDE, ROOT, Tree
@@ -108,7 +109,7 @@ def summarise(fitted: Fitted) -> Summary:
         parent=parent,
         kind=np.append(np.full(n_live, NODE), OUTSIDE).astype(np.int8),
         weight=weight,
-        n_docs=_passing(paths.node, n_live + 1),
+        n_docs=passing(paths.node, n_live + 1),
         n_tokens=n_tokens,
         extra={
             "log_mass": np.append(log_mass, 0.0),
@@ -197,12 +198,3 @@ def _moved(probs: sparse.csr_array, slots: Ints, n_slots: int) -> sparse.csr_arr
     moved = sparse.csr_array((cells.data, (doc, slots[slot])), shape=shape)
     moved.sum_duplicates()
     return moved
-
-
-def _passing(paths: I32, n_nodes: int) -> I64:
-    """Count the documents whose best path passes each node."""
-    n_docs = np.zeros(n_nodes, np.int64)
-    for first in range(0, len(paths), DOCS_AT_ONCE):
-        some = paths[first : first + DOCS_AT_ONCE]
-        n_docs += np.bincount(some[some >= 0], minlength=n_nodes)
-    return n_docs

@@ -37,9 +37,7 @@ class Remark(NamedTuple):
 
 
 class View(NamedTuple):
-    """What of a tree is shown: levels, words per node, and the fewest documents of a node.
-
-    A node of fewer stays where one below it has enough.
+    """What of a tree is shown: levels, words per node, and the fewest documents of a branch.
 
     documents: top documents of each node with their shares, where they are to be shown. remarks:
     what else is said of each node, in text and JSON. labels: names and what is hidden, by row.
@@ -59,7 +57,7 @@ class View(NamedTuple):
     def children(self, tree: Tree, node: int) -> I64:
         """Return the children of ``node`` (-1: the roots) that are shown, largest first."""
         children = tree.children(node)
-        shown = tree.most_docs[children] >= self.min_docs
+        shown = tree.branch_docs[children] >= self.min_docs
         if self.labels:
             hidden = [self.label(node).hidden for node in children.tolist()]
             shown &= ~np.array(hidden, dtype=bool)
@@ -67,7 +65,7 @@ class View(NamedTuple):
             shown &= tree.depth[children] < self.depth
         children = children[shown]
         if self.by_size:
-            size = tree.n_docs[children] * tree.subtree_weight[children]
+            size = tree.branch_docs[children] * tree.subtree_weight[children]
             return np.asarray(children[np.argsort(-size, kind="stable")])
         return children
 
@@ -125,14 +123,14 @@ def for_reading(tree: Tree, view: View, min_docs: int | None = None) -> View:
 
     Tokens alone would put a few long documents first, documents alone what is a little in all of
     them: siblings stand by both, multiplied. min_docs: None takes what at most ``MOST_READ`` nodes
-    have. Flat topics all stay, by tokens; and by tokens at and below them stand nodes of the first
-    levels alone, whose own documents say little.
+    have. Flat topics all stay, by tokens; and so do nodes of
+    the first levels alone, most of which have nearly all documents.
     """
     if min_docs is None:
         nodes = (
             tree.shown if view.depth is None else tree.shown[tree.depth[tree.shown] < view.depth]
         )
-        min_docs = 0 if tree.is_flat else _fewest_read(tree.most_docs[nodes])
+        min_docs = 0 if tree.is_flat else _fewest_read(tree.branch_docs[nodes])
     by_size = not tree.is_flat and view.depth is None
     return view._replace(min_docs=min_docs, by_size=by_size)
 
@@ -167,4 +165,4 @@ def few_documents(tree: Tree, depth: int | None = None) -> int:
     deepest = tree.n_nodes if depth is None else depth
     if tree.is_flat or int((tree.depth[tree.shown] < deepest).sum()) <= LARGE:
         return 0
-    return int(np.ceil(0.01 * tree.n_docs[tree.shown].max()))
+    return int(np.ceil(0.01 * tree.branch_docs[tree.shown].max()))

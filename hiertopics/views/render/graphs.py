@@ -18,6 +18,7 @@ NODE_KEYS = {
     "depth": "int",
     "words": "string",
 }
+BRANCH_KEYS = {"branch_docs": "int", "branch_share": "double"}
 LABEL_KEYS = ("name", "note")
 """What somebody said of a node; only where somebody did of any."""
 
@@ -52,12 +53,15 @@ def _quoted(text: str) -> str:
 def to_graphml(tree: Tree, vocab: Sequence[str], view: View) -> str:
     """Return a directed graph, edges from parent to child; nodes carry typed data.
 
-    ``weight`` and ``n_tokens`` are the node's own; ``support`` is that by resamples, where known. A
+    ``weight`` and ``n_tokens`` are the node's own, ``branch_docs`` and ``branch_share``, where
+    documents were counted, what is at or below it; ``support`` is that by resamples, where known. A
     character that XML cannot hold becomes U+FFFD. A tree that was arranged after the fit says so in
     the graph's data ``arranged``.
     """
     document = ElementTree.Element("graphml", xmlns=NAMESPACE)
     for name, kind in NODE_KEYS.items():
+        _add_key(document, name, "node", kind)
+    for name, kind in BRANCH_KEYS.items() if tree.counted is not None else ():
         _add_key(document, name, "node", kind)
     for name in LABEL_KEYS if view.labels else ():
         _add_key(document, name, "node", "string")
@@ -77,6 +81,9 @@ def to_graphml(tree: Tree, vocab: Sequence[str], view: View) -> str:
         _add_data(element, "n_docs", int(tree.n_docs[node]))
         _add_data(element, "n_tokens", float(tree.n_tokens[node]))
         _add_data(element, "depth", int(tree.depth[node]))
+        if tree.counted is not None:
+            _add_data(element, "branch_docs", int(tree.counted[node]))
+            _add_data(element, "branch_share", float(tree.subtree_weight[node]))
         _add_data(element, "words", view.words(tree, node, vocab))
         if (support := comes_back(tree, node)) is not None:
             _add_data(element, "support", support)

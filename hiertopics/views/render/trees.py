@@ -14,7 +14,7 @@ from hiertopics.views.render import View, comes_back, is_weak, share
 
 
 def to_text(tree: Tree, vocab: Sequence[str], view: View, limit: int | None = None) -> str:
-    """Return one line per node: id, share of tokens at or below it, documents, top words.
+    """Return one line per node: id, share of tokens and documents at or below it, top words.
 
     Of several chains also the probability of the node's split, and of a tree that was held against
     others how many of them found the node again; a root has neither to speak of.
@@ -44,7 +44,7 @@ def _lines(tree: Tree, vocab: Sequence[str], view: View) -> Iterator[Line]:
     while waiting:
         node, branch, deeper = waiting.pop()
         name, words = view.label(node).name, visible(view.words(tree, node, vocab))
-        size = f" {share(tree, node):>6} {tree.n_docs[node]:6d} docs  "
+        size = f" {share(tree, node):>6} {tree.branch_docs[node]:6d} docs  "
         yield (
             Span(branch, "frame"),
             Span(f"[{tree.id_of(node)}]", "number"),
@@ -132,7 +132,7 @@ def _reversed(view: View, tree: Tree, node: int) -> list[int]:
 
 def _line(tree: Tree, vocab: Sequence[str], view: View, node: int) -> str:
     words, name = _safe(view.words(tree, node, vocab)), _safe(view.label(node).name)
-    size = _safe(f"[{tree.id_of(node)}] {share(tree, node)}, {tree.n_docs[node]} docs")
+    size = _safe(f"[{tree.id_of(node)}] {share(tree, node)}, {tree.branch_docs[node]} docs")
     support = comes_back(tree, node)
     size += "" if support is None else f", support {support:.2f}"
     line = f"{f'<b>{name}</b> ' * bool(name)}{words} <small>{size}</small>"

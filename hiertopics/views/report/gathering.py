@@ -12,6 +12,7 @@ from scipy import sparse
 from hiertopics import __version__
 from hiertopics.base.arrays import F64, I64
 from hiertopics.base.errors import UsageError
+from hiertopics.corpus.corpora.dataset import corpus_name
 from hiertopics.corpus.data.corpus import Tags
 from hiertopics.corpus.data.groups import groups_of
 from hiertopics.corpus.data.naming import in_order
@@ -33,6 +34,8 @@ from hiertopics.views.report.documents import (
     leading,
     shares_of,
 )
+from hiertopics.views.report.lead import Known as LeadOf
+from hiertopics.views.report.lead import lead_part
 from hiertopics.views.report.matching import (
     comparison_part,
     named,
@@ -76,7 +79,8 @@ class Asked(NamedTuple):
 
     text: whether words of single documents may be shown. sides: ``NAME=FILE`` of metadata. cut:
     about how many nodes each level has, as ``20,80``. supported: least support of a node. words_by:
-    the order of the words that topics are called by, of ``naming.ORDERS``.
+    the order of the words that topics are called by, of ``naming.ORDERS``. title: of the page;
+    None: the corpus's name.
     """
 
     words: int
@@ -86,6 +90,7 @@ class Asked(NamedTuple):
     cut: str | None = None
     supported: float | None = None
     words_by: str | None = None
+    title: str | None = None
 
 
 class Placed(NamedTuple):
@@ -154,7 +159,7 @@ class _Gathering:
     def sizes(self) -> list[tuple[int, int]]:
         """Return (fewest documents of a node, words per node), the most that is shown first."""
         words = self.asked.words
-        most = int(self.tree.n_docs[self.tree.shown].max(initial=0))
+        most = int(self.tree.branch_docs[self.tree.shown].max(initial=0))
         fewest = [0, 0, 0, *(max(int(most * share), 2) for share in (0.001, 0.003, 0.01, 0.03))]
         return list(zip(fewest, [words, words // 2, 8, 8, 8, 8, 8], strict=True))
 
@@ -192,6 +197,7 @@ class _Gathering:
         box.put("program", f"hiertopics {__version__}")
         box.put("key", key_of(run, self.labels))
         box.put("run", named(run))
+        box.put("title", self.asked.title or corpus_name(str(run.experiment.data.corpus)))
         box.put("card", card_of(run))
         box.put(
             "tree",
@@ -227,6 +233,7 @@ class _Gathering:
         if self._put(box, "documents", plans, "documents are left out") is None:
             return
         self._put_columns(box)
+        self._put_lead(box)
         self._put_comparison(box)
         if not self.asked.text:
             self.left_out.append("words and texts of single documents are left out (--no-text)")
@@ -291,6 +298,14 @@ class _Gathering:
             ("metadata of single documents are left out", partial(part, self.kept[:0])),
         ]
         self._put(box, "columns", plans, "metadata are left out")
+
+    def _put_lead(self, box: Box) -> None:
+        """Put in the paragraph above the map."""
+        tags = {**self.known.tags, **self.tags}
+        tree, layout, shares = self.placed
+        nouns = "words" if tree.vectors is None else "rows"
+        known = LeadOf(tree, layout, shares, tags, box.parts["card"], nouns)
+        self._put(box, "lead", [("", partial(lead_part, known))], "the paragraph is left out")
 
     def _put_comparison(self, box: Box) -> None:
         if self.other is None:

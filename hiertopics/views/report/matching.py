@@ -72,6 +72,7 @@ def comparison_part(
             **label_columns(labels_of(other, other_tree), other_layout),
             "parent": other_layout.parent.tolist(),
             "n_docs": other_tree.n_docs[other_layout.rows].tolist(),
+            "branch_docs": other_tree.branch_docs[other_layout.rows].tolist(),
             "below": rounded(other_tree.subtree_weight[other_layout.rows], 6),
             "words": [
                 [other.vocab[word] for word in other_tree.top_words(row, N_WORDS)]

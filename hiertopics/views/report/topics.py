@@ -157,6 +157,7 @@ def node_part(tree: Tree, layout: Layout, words: Words, ids: Sequence[I64]) -> d
         "parent": layout.parent.tolist(),
         "end": layout.end.tolist(),
         "n_docs": tree.n_docs[rows].tolist(),
+        "branch_docs": tree.branch_docs[rows].tolist(),
         "weight": rounded(tree.weight[rows], 6),
         "below": rounded(tree.subtree_weight[rows], 6),
         "words": [node.tolist() for node in ids],

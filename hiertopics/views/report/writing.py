@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from hiertopics.base import files
 from hiertopics.base.errors import UsageError
-from hiertopics.base.visible import in_letters, steady
+from hiertopics.base.visible import in_letters, steady, visible
 from hiertopics.corpus.data.naming import in_order
 from hiertopics.corpus.formats.trust import trusts
 from hiertopics.runs.labels import labels_of
@@ -20,12 +20,16 @@ from hiertopics.views.levels import in_levels, parse_cut, supported_part
 from hiertopics.views.render import View, few_documents
 from hiertopics.views.render.trees import to_lists
 from hiertopics.views.report.gathering import Asked, gather
+from hiertopics.views.report.lead import lead_text
 from hiertopics.views.report.packing import DEFAULT_LIMIT, parse_size
 
 WORDS = 30
 """Most words per topic and order, where nobody says how many."""
 
 PLAIN_WORDS = 8
+N_CALLED = 5
+"""Words that a topic is called by in the paragraph above the map."""
+
 SUFFIXES = ("", ".html", ".htm")
 """Of names that a page may have."""
 PLAIN_PART = 0.1
@@ -54,6 +58,7 @@ def report(
     sides: Sequence[str] = (),
     cut: str | None = None,
     supported: float | None = None,
+    title: str | None = None,
     trust_tokenizer: bool = False,
 ) -> Report:
     """Write a run as one HTML file that loads nothing, whole or not at all.
@@ -63,7 +68,8 @@ def report(
     ``naming.ORDERS``; None: ``name``. limit: most bytes of the page, such as "5MB". text: False
     leaves out the words of single documents. sides: ``NAME=FILE``, a line per document of the
     corpus. cut: about how many nodes each level has, ``20,80``. supported: nodes of less support
-    by resamples are part of those above. Raises UsageError, DataError or RunError.
+    by resamples are part of those above. title: of the page; None: the corpus's name. Raises
+    UsageError, DataError or RunError.
 
     trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
@@ -78,7 +84,7 @@ def report(
         files.require_place(target)
     if len({target.absolute() for target in targets}) < len(targets):
         raise UsageError(f"{path} cannot be both the page and its data; choose another name")
-    asked = Asked(words, parse_size(limit), text, tuple(sides), cut, supported, words_by)
+    asked = Asked(words, parse_size(limit), text, tuple(sides), cut, supported, words_by, title)
     page, data, left_out = _made(opened(run), None if other is None else opened(other), asked)
     writers = {path: files.as_text(page)}
     if json is not None:
@@ -107,9 +113,22 @@ def _made(
     backend = str(run.manifest["backend"])
     overhead = len(html_of("", "", lists, {}).encode()) + 1000
     box = gather(run, other, asked, overhead)
-    card = box.parts["card"]
-    page = html_of(f"{card['title']}: topics", f"{backend}, {card['title']}", lists, box.texts)
+    card, lead = box.parts["card"], _lead(box.parts)
+    title = asked.title or f"{card['title']}: topics"
+    page = html_of(title, f"{backend}, {card['title']}", f"{lead}{lists}", box.texts)
     return page, box.parts, tuple(box.parts["left_out"])
+
+
+def _lead(parts: Mapping[str, Any]) -> str:
+    """Return the paragraph above the map as HTML, for paper and without scripts."""
+    nodes, words = parts["nodes"], parts["words"]
+    names = nodes.get("name", [""] * len(nodes["id"]))
+    called = [
+        name or " ".join(words[word] for word in first[:N_CALLED])
+        for name, first in zip(names, nodes["called"], strict=True)
+    ]
+    told = escape(visible(lead_text(parts.get("lead", ()), called)))
+    return f'<p class="lead">{told}</p>\n' if told else ""
 
 
 PAGE = Path(__file__).with_name("page")

@@ -40,8 +40,8 @@ class Comparison {
       this.summaryBlock(mine, other),
       part.flows && this.flowBlock(),
       this.pairBlock(),
-      unmatched > 0 && this.aloneBlock("Only in this run", page.data.nodes.id.map((_, i) => i).filter((i) => !this.twin.has(i)), (i) => topicLink(page, i, 6), (i) => page.data.nodes.n_docs[i]),
-      alone > 0 && this.aloneBlock("Only in the other run", part.nodes.id.map((_, i) => i).filter((i) => !this.otherTwin.has(i)), (i) => this.called(i, 6), (i) => part.nodes.n_docs[i]),
+      unmatched > 0 && this.aloneBlock("Only in this run", page.data.nodes.id.map((_, i) => i).filter((i) => !this.twin.has(i)), (i) => topicLink(page, i, 6), (i) => page.data.nodes.branch_docs[i]),
+      alone > 0 && this.aloneBlock("Only in the other run", part.nodes.id.map((_, i) => i).filter((i) => !this.otherTwin.has(i)), (i) => this.called(i, 6), (i) => part.nodes.branch_docs[i]),
     ];
   }
 
@@ -85,7 +85,7 @@ class Comparison {
 
   pairBlock() {
     const { page, part } = this;
-    const order = part.mine.map((_, i) => i).sort((a, b) => page.data.nodes.n_docs[part.mine[b]] - page.data.nodes.n_docs[part.mine[a]]);
+    const order = part.mine.map((_, i) => i).sort((a, b) => page.data.nodes.branch_docs[part.mine[b]] - page.data.nodes.branch_docs[part.mine[a]]);
     const csv = () => [["node", "other node", "affinity", ...(part.both ? ["in both", "only here", "only there"] : []), "words", "other words"], ...order.map((i) =>
       [page.data.nodes.id[part.mine[i]], part.nodes.id[part.other[i]], part.affinity[i], ...(part.both ? [part.both[i], part.only_mine[i], part.only_other[i]] : []), page.data.topWords(part.mine[i], 10).join(" "), part.nodes.words[part.other[i]].join(" ")])];
     return section("Topics side by side", takeaway("pairs", { csv }),

@@ -78,6 +78,7 @@ class Data {
       }
     }
     this.branch = this.branches();
+    this.planCut();
     this.readDocuments();
     /** @type {Column[]} */
     this.columns = (parts.columns || []).map((column) => ({
@@ -87,6 +88,47 @@ class Data {
     }));
     this.groups = parts.groups || null;
     if (this.groups) this.groups.first = firsts(this.groups.n);
+  }
+
+  /** Order the nodes with children by when they open: again and again the largest of those that stand. */
+  planCut() {
+    this.every = this.children;
+    this.opening = [];
+    const { below } = this.nodes;
+    const waiting = this.roots.filter((node) => this.every[node].length);
+    if (this.roots.length === 1 && waiting.length) waiting.splice(0, 1, ...this.every[this.roots[0]].filter((node) => this.every[node].length));
+    while (waiting.length) {
+      const at = waiting.reduce((best, node, i) => (below[node] > below[waiting[best]] ? i : best), 0);
+      const [node] = waiting.splice(at, 1);
+      this.opening.push(node);
+      waiting.push(...this.every[node].filter((child) => this.every[child].length));
+    }
+  }
+
+  /** Cut the tree: only the first so many nodes with children are open. @param {number} n */
+  cut(n) {
+    const closed = new Set(this.opening.slice(n));
+    this.children = this.every.map((children, node) => (closed.has(node) ? [] : children));
+  }
+
+  /** The nodes that the cut tree shows. */
+  get nShown() {
+    let n = this.roots.length;
+    const waiting = [...this.roots];
+    while (waiting.length) {
+      const children = this.children[waiting.pop()];
+      n += children.length;
+      waiting.push(...children);
+    }
+    return n;
+  }
+
+  /** The node itself, or the nearest one above that the cut tree shows. @param {number} node */
+  shownAt(node) {
+    if (node < 0) return node;
+    const path = this.pathTo(node);
+    const last = path.findIndex((above) => !this.children[above].length);
+    return last < 0 ? node : path[last];
   }
 
   /** Number the branches: what stands below a single root, or the roots; a single root is -1. */
@@ -127,7 +169,7 @@ class Data {
     return this.docs.name ? this.docs.name[doc] : String(this.row[doc] + 1);
   }
 
-  /** Return documents with a share at or below a node, the largest first. */
+  /** Return the documents of a node with a share at or below it, the largest share first. */
   documentsOf(node) {
     const { place, share } = this.docs;
     const end = this.nodes.end[node];
@@ -139,9 +181,17 @@ class Data {
         if (place[i] >= node && place[i] < end) below += share[i];
         if (place[i] === node) own = share[i];
       }
-      if (below >= 5) found.push({ doc, share: Math.min(below / UNIT, 1), own });
+      if (this.belongs(doc, node, below)) found.push({ doc, share: Math.min(below / UNIT, 1), own });
     }
     return found.sort((a, b) => b.share - a.share || b.own - a.own || a.doc - b.doc);
+  }
+
+  /** Tell whether a document counts at a node, by its path or by a token's share; shares are rounded. */
+  belongs(doc, node, below) {
+    const { home, tokens } = this.docs;
+    if (node === 0 && this.roots.length === 1) return true;
+    if (this.tree.paths) return home[doc] >= node && home[doc] < this.nodes.end[node];
+    return below > 0 && (!tokens || (below + 0.5) * tokens[doc] >= UNIT);
   }
 
   /** Return the places and shares of a document, the largest first. */
@@ -193,12 +243,12 @@ class Data {
 
   /** Return how large a node is: of flat topics their documents, of a tree the share of the words at or below. */
   sizeOf(node) {
-    return this.tree.kind === "flat" ? this.nodes.n_docs[node] : this.nodes.below[node];
+    return this.tree.kind === "flat" ? this.nodes.branch_docs[node] : this.nodes.below[node];
   }
 
   /** Return the size of a node in letters. */
   sizeText(node) {
-    return this.tree.kind === "flat" ? whole.format(this.nodes.n_docs[node]) : percent(this.nodes.below[node]);
+    return this.tree.kind === "flat" ? whole.format(this.nodes.branch_docs[node]) : percent(this.nodes.below[node]);
   }
 
   /** Return what the sizes of nodes count. */

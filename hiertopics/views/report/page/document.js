@@ -87,7 +87,7 @@ function documentsView(page) {
     section("In the order of the corpus", takeaway("documents", { csv }),
       longList("All documents", data.nDocs, ROW, (doc) => {
         const home = data.docs.home[doc];
-        return [documentRow(page, doc, null, home, page.terms), home >= 0 && h("span", { class: "home" }, topicLink(page, home, 3))];
+        return [documentRow(page, doc, null, home, page.terms), home >= 0 && h("span", { class: "home" }, topicLink(page, data.shownAt(home), 3))];
       })),
   ];
 }

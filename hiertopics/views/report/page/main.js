@@ -16,6 +16,11 @@ class Page {
     const choose = (node) => this.open(node);
     this.map = new TopicMap(this.data, this.labels, choose);
     this.outline = new Outline(this.data, this.labels, choose);
+    this.map.onCut = () => {
+      this.outline.draw();
+      if (this.input.value) this.searched();
+      this.route(false);
+    };
     this.drawHead();
     this.found = h("div", { class: "found", hidden: true });
     document.getElementById("tree").append(this.map.element, this.found, this.outline.element);
@@ -34,12 +39,14 @@ class Page {
     const size = this.data.tree.kind === "arranged" ? parts.nodes.id.filter((id) => typeof id === "number").length : this.data.n;
     const line = [card.backend, count(card.corpus.n_docs, "document"), count(size, kinds[this.data.tree.kind]), inOneLine(card)].filter(Boolean);
     this.input = h("input", { id: "query", type: "search", placeholder: "Words, names, documents", "aria-label": "Search topics and documents", autocomplete: "off", spellcheck: "false", oninput: () => this.searched() });
+    this.lead = h("p", { class: "lead" });
+    this.drawLead();
     this.save = h("button", { class: "save", hidden: true, onclick: () => download("labels.csv", csvText(this.labels.rows()), "text/csv") }, "Save labels.csv");
     this.nav = h("nav", { class: "views", "aria-label": "Views" }, [["", "Overview"], ["documents", "Documents"], parts.groups && ["groups", "Groups"], ["model", "Model"], this.comparison && ["compare", "Compare"]]
-      .filter(Boolean).map(([hash, text]) => h("a", { href: `#${hash}` }, text)));
+      .filter(Boolean).map(([hash, text]) => h("a", { href: `#${hash}`, onclick: () => this.input.value && this.search("") }, text)));
     document.getElementById("head").append(
-      h("div", { class: "title" }, h("h1", {}, told(card.title)), h("p", { class: "sub" }, line.join(" · "))),
-      h("div", { class: "bar" }, this.nav, this.save, h("form", { role: "search", onsubmit: (event) => event.preventDefault() }, this.input)));
+      h("div", { class: "title" }, h("h1", {}, told(parts.title)), h("p", { class: "sub" }, line.join(" · "))),
+      h("div", { class: "bar" }, this.nav, this.save, h("form", { role: "search", onsubmit: (event) => event.preventDefault() }, this.input)), this.lead);
     addEventListener("keydown", (event) => {
       const inField = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
       if (event.key === "/" && !inField && !event.ctrlKey && !event.metaKey) {
@@ -47,6 +54,13 @@ class Page {
         this.input.focus();
       } else if (event.key === "Escape" && this.input.value) this.search("");
     });
+  }
+
+  /** Write the paragraph above the map; topics are links, called as a reader calls them. */
+  drawLead() {
+    const pieces = this.data.parts.lead || [];
+    this.lead.replaceChildren(...pieces.map((piece) => (typeof piece === "number" ? h("a", { href: `#t${this.data.nodes.id[piece]}` }, told(this.labels.called(piece, 5))) : visible(piece))));
+    this.lead.hidden = !pieces.length;
   }
 
   /** Take the words and texts of documents, and show them where they are looked at. */
@@ -60,6 +74,7 @@ class Page {
   }
 
   relabelled() {
+    this.drawLead();
     this.save.hidden = !this.labels.changed;
     // The form that a reader is writing in stays as it is.
     const node = this.nodeOf(this.address());
@@ -70,6 +85,8 @@ class Page {
   /** Redraw drawings whose width is that of their column. */
   watchWidth() {
     let width = 0;
+    const head = document.getElementById("head");
+    new ResizeObserver(() => document.documentElement.style.setProperty("--head", `${head.offsetHeight + 32}px`)).observe(head);
     new ResizeObserver(() => {
       const now = this.detail.clientWidth;
       if (width && Math.abs(now - width) > 20) this.route(false);
@@ -85,8 +102,10 @@ class Page {
   }
 
   searched() {
+    this.showWidth();
     const result = this.finder.find(this.input.value);
     this.terms = result ? result.terms : [];
+    if (result) result.nodes = [...new Set(result.nodes.map((node) => this.data.shownAt(node)))];
     this.map.hits = result ? new Set(result.nodes.flatMap((node) => this.data.pathTo(node))) : null;
     this.map.draw(true);
     this.outline.element.hidden = Boolean(result);
@@ -149,7 +168,8 @@ class Page {
       if (isHere) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     }
-    const home = this.homeOf(address, node);
+    this.showWidth();
+    const home = this.data.shownAt(this.homeOf(address, node));
     this.map.show(home);
     this.outline.show(home);
     this.detail.scrollTop = 0;
@@ -157,6 +177,11 @@ class Page {
     const heading = this.detail.querySelector("h2");
     if (address && heading) say(heading.textContent);
     if (address && innerWidth < 900) this.detail.scrollIntoView();
+  }
+
+  /** What is not about topics takes the place of the map, unless its results are looked for. */
+  showWidth() {
+    document.getElementById("main").classList.toggle("alone", this.address() === "model" && !this.input.value);
   }
 
   viewOf(address, node) {

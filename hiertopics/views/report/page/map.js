@@ -26,15 +26,40 @@ class TopicMap {
     Object.assign(this, { data, labels, choose, focus: ROOT, skipped: 0, by: data.tree.kind === "flat" ? "documents" : "tokens", chosen: -1, hits: null });
     this.crumbs = h("nav", { class: "crumbs", "aria-label": "Place in the map" });
     this.tools = h("div", { class: "tools" });
+    this.cutter = this.makeCutter();
+    this.onCut = () => {};
     this.picture = h("div", { class: "picture" });
-    this.element = h("div", { class: "map" }, this.tools, this.crumbs, this.picture);
+    this.element = h("div", { class: "map" }, this.tools, this.cutter, this.crumbs, this.picture);
     new ResizeObserver(() => this.draw()).observe(this.picture);
     dark.addEventListener("change", () => this.draw(true));
     labels.listeners.push(() => this.draw(true));
   }
 
+  /** The slider that opens nodes, the largest first; all of them at the right end. */
+  makeCutter() {
+    const { data } = this;
+    const most = data.opening.length;
+    if (!most) return null;
+    const out = h("output", { for: "cut" });
+    const say = (input) => {
+      const text = count(data.nShown, "topic");
+      out.textContent = text;
+      input.setAttribute("aria-valuetext", text);
+    };
+    const input = h("input", { id: "cut", type: "range", min: 0, max: most, step: 1, value: most, "aria-label": "Fewer or more topics", oninput: (event) => {
+      data.cut(Number(event.target.value));
+      this.focus = data.shownAt(this.focus);
+      this.skipped = 0;
+      say(input);
+      this.draw(true);
+      this.onCut();
+    } });
+    say(input);
+    return h("div", { class: "slider cutter" }, h("label", { for: "cut" }, "fewer"), input, h("span", { "aria-hidden": "true" }, "more topics"), out);
+  }
+
   size(node) {
-    return this.by === "documents" ? this.data.nodes.n_docs[node] : this.data.nodes.below[node];
+    return this.by === "documents" ? this.data.nodes.branch_docs[node] : this.data.nodes.below[node];
   }
 
   sorted(node) {
@@ -91,7 +116,7 @@ class TopicMap {
       takeaway("map", {
         svg: () => this.drawn(1000, 620, false, true),
         csv: () => [["node", "parent", "documents", "share at or below", "share", "name", "words"], ...data.nodes.id.map((id, i) =>
-          [id, data.nodes.parent[i] === ROOT ? "" : data.nodes.id[data.nodes.parent[i]], data.nodes.n_docs[i], data.nodes.below[i], data.nodes.weight[i], labels.of(i).name || "", data.topWords(i, 10).join(" ")])],
+          [id, data.nodes.parent[i] === ROOT ? "" : data.nodes.id[data.nodes.parent[i]], data.nodes.branch_docs[i], data.nodes.below[i], data.nodes.weight[i], labels.of(i).name || "", data.topWords(i, 10).join(" ")])],
       }));
   }
 
@@ -213,7 +238,7 @@ class TopicMap {
     const text = visible(name || data.calledBy(node, 8).join(" "));
     const written = lines(text, letters, room);
     const dim = this.hits && !this.hits.has(node);
-    const title = `[${data.nodes.id[node]}] ${visible(labels.called(node, 8))}: ${count(data.nodes.n_docs[node], "document")}, ${percent(data.nodes.below[node])} of all words`;
+    const title = `[${data.nodes.id[node]}] ${visible(labels.called(node, 8))}: ${count(data.nodes.branch_docs[node], "document")}, ${percent(data.nodes.below[node])} of all words`;
     return s("g", { class: page.paper ? null : `box${node === this.chosen ? " chosen" : ""}`, "data-node": page.paper ? null : node, opacity: dim ? 0.3 : null, onclick: page.paper ? null : () => this.clicked(node) },
       s("title", {}, title),
       s("rect", { x: (x + 0.75).toFixed(2), y: (y + 0.75).toFixed(2), width: Math.max(wide - 1.5, 0.5).toFixed(2), height: Math.max(high - 1.5, 0.5).toFixed(2), rx: 3, fill }),
@@ -226,7 +251,7 @@ class TopicMap {
     const { data } = this;
     const text = visible(this.labels.called(node, 6)).slice(0, Math.floor(high / 7));
     return s("g", { class: page.paper ? null : `box${node === this.chosen ? " chosen" : ""}`, "data-node": page.paper ? null : node, onclick: page.paper ? null : () => this.clicked(node) },
-      s("title", {}, `[${data.nodes.id[node]}] ${visible(this.labels.called(node, 8))}: ${count(data.nodes.n_docs[node], "document")}`),
+      s("title", {}, `[${data.nodes.id[node]}] ${visible(this.labels.called(node, 8))}: ${count(data.nodes.branch_docs[node], "document")}`),
       s("rect", { x: 0.75, y: 0.75, width: STRIP - 2.5, height: high - 1.5, rx: 3, fill: areaColour(data, node, page.inDark) }),
       s("text", { transform: `translate(${STRIP / 2 + 3} ${high / 2}) rotate(-90)`, "text-anchor": "middle", "font-weight": 600, fill: page.inDark ? "#eef2f6" : "#14202e" }, text));
   }

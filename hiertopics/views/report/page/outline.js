@@ -50,7 +50,7 @@ class Outline {
     const hasChildren = data.children[node].length > 0;
     const isOpen = this.open.has(node);
     const flat = data.tree.kind === "flat";
-    const share = data.sizeOf(node) / (flat ? Math.max(data.nodes.n_docs[data.roots[0]], data.docs ? data.docs.total : 0, 1) : 1);
+    const share = data.sizeOf(node) / (flat ? Math.max(data.nodes.branch_docs[data.roots[0]], data.docs ? data.docs.total : 0, 1) : 1);
     const swatch = h("span", { class: "swatch" });
     swatch.style.background = inkColour(data, node);
     const bar = h("span", { class: "bar" });

@@ -24,26 +24,27 @@ function topicView(page, node) {
   const id = data.nodes.id[node];
   const { name } = labels.of(node);
   const path = data.pathTo(node).slice(0, -1);
+  const isBranch = data.every[node].length > 0;
   return [
     path.length > 0 && h("nav", { class: "crumbs", "aria-label": "Topics above" }, path.map((above) => topicLink(page, above, 2))),
     h("h2", {}, h("span", { class: "id" }, `[${id}] `), told(name || data.calledBy(node, 5).join(" "))),
-    name && h("p", { class: "sub" }, told(data.calledBy(node, 8).join(" "))),
+    name && !isBranch && h("p", { class: "sub" }, told(data.calledBy(node, 8).join(" "))),
+    isBranch && chips(page, data.calledBy(node, 10)),
     facts(page, node),
     naming(page, node),
-    wordBlock(page, node),
-    tellingBlock(page, node),
-    childBlock(page, node),
+    isBranch ? childBlock(page, node) : [wordBlock(page, node), tellingBlock(page, node)],
     page.data.columns.map((column) => columnBlock(page, node, column)),
+    isBranch && [wordBlock(page, node, "Words that stop here"), tellingBlock(page, node)],
     documentBlock(page, node),
   ];
 }
 
 function facts(page, node) {
   const { data } = page;
-  const { n_docs, below, weight, support, found, back } = data.nodes;
+  const { branch_docs, below, weight, support, found, back } = data.nodes;
   const tokens = data.tree.values === "loading" ? "rows" : "words";
   const items = [
-    [whole.format(n_docs[node]), n_docs[node] === 1 ? "document" : "documents"],
+    [whole.format(branch_docs[node]), branch_docs[node] === 1 ? "document" : "documents"],
     [percent(below[node]), `of all ${tokens}`],
     weight[node] !== below[node] && [percent(weight[node]), `of all ${tokens} its own`],
     support && data.nodes.parent[node] !== ROOT && [support[node].toFixed(2), "support by the draws of all chains"],
@@ -66,7 +67,7 @@ function naming(page, node) {
     h("p", { class: "hint" }, "Kept in this browser. “Save labels.csv” above makes a file of all names."));
 }
 
-function wordBlock(page, node) {
+function wordBlock(page, node, title = "Words") {
   const { data } = page;
   if (!data.nodes.words[node].length) return null;
   const kind = data.tree.values;
@@ -94,8 +95,13 @@ function wordBlock(page, node) {
   draw();
   const chart = () => rowChart(rows().map((row) => ({ value: row.word, n: row.value, fill, tick: data.shares ? row.share : undefined })), 520, "Words", tellOf);
   const csv = () => [["node", "word", kind, ...(data.shares ? ["share in corpus", "relevance"] : [])], ...rows().map((row) => [data.nodes.id[node], row.word, row.value, ...(data.shares ? [row.share, row.score] : [])])];
-  return section(kind === "loading" ? "Columns" : "Words", takeaway(`words-${data.nodes.id[node]}`, { svg: chart, csv }), slider, list,
+  return section(kind === "loading" ? "Columns" : title, takeaway(`words-${data.nodes.id[node]}`, { svg: chart, csv }), slider, list,
     data.shares && h("p", { class: "hint" }, "Bar: how probable the word is here. Mark: in all documents. A word starts a search."));
+}
+
+/** Words that start a search. */
+function chips(page, words) {
+  return h("p", { class: "chips" }, words.map((word) => h("button", { class: "chip", onclick: () => page.search(word) }, told(word))));
 }
 
 function tellingBlock(page, node) {
@@ -105,14 +111,14 @@ function tellingBlock(page, node) {
   const above = data.nodes.parent[node];
   const siblings = (above === ROOT ? data.roots : data.children[above]).filter((other) => other !== node);
   return section("What tells it from its neighbours", null,
-    h("p", { class: "chips" }, words.map((word) => h("button", { class: "chip", onclick: () => page.search(word) }, told(word)))),
+    chips(page, words),
     siblings.length > 0 && h("details", {}, h("summary", {}, count(siblings.length, "sibling")),
       h("ul", { class: "links" }, siblings.slice(0, 100).map((other) => h("li", {}, topicLink(page, other, 6))))));
 }
 
 function childBlock(page, node) {
   const { data } = page;
-  const children = data.largestFirst(data.children[node]);
+  const children = data.largestFirst(data.every[node]);
   if (!children.length) return null;
   const most = Math.max(data.sizeOf(children[0]), 1e-9);
   const line = (child) => meter(topicLink(page, child, 5), data.sizeOf(child) / most, data.sizeText(child), inkColour(data, child));
@@ -190,9 +196,11 @@ function wordLine(page, doc, n, node, terms) {
 function documentBlock(page, node) {
   const { data } = page;
   if (!data.docs) return null;
-  const rows = data.documentsOf(node);
+  const total = data.nodes.branch_docs[node];
+  const rows = data.documentsOf(node).slice(0, total);
+  const heading = rows.length < total ? `Documents by share, ${whole.format(rows.length)} of ${whole.format(total)}` : `Documents by share, ${whole.format(total)}`;
   const name = `documents-${data.nodes.id[node]}`;
   const csv = () => [["node", "document", "share"], ...rows.map((row) => [data.nodes.id[node], data.docName(row.doc), row.share])];
-  return section(`Documents by share, ${whole.format(rows.length)}`, takeaway(name, { csv }),
+  return section(heading, takeaway(name, { csv }),
     rows.length ? longList(`Documents of topic ${data.nodes.id[node]}`, rows.length, ROW, (i) => documentRow(page, rows[i].doc, rows[i].share, node, page.terms)) : h("p", { class: "hint" }, "None has a share that counts."));
 }

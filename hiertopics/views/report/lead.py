@@ -1,0 +1,223 @@
+"""The paragraph above the map: what a run found, made from its numbers alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from hiertopics.base.arrays import F64, I64
+from hiertopics.corpus.data.corpus import Tags
+from hiertopics.corpus.data.tree import ROOT, Tree
+from hiertopics.views.render import comes_back
+from hiertopics.views.report.documents import Shares
+from hiertopics.views.report.topics import Layout
+
+Piece = str | int
+"""A piece of the paragraph: text, or the place of a topic, which is called by its name."""
+
+N_NAMED = 3
+NOWHERE = 1 / 3
+"""A document fits nowhere that gives no branch more than this part of its tokens."""
+
+STANDARD_ERRORS = 4.0
+"""How far two means must be apart for a sentence to speak of them."""
+
+FEWEST, MOST_GROUPS = 10, 30
+"""Documents of each side of a comparison, and values of a column that is read as groups."""
+
+_DATE = re.compile(r"([12]\d{3})(?:-(\d{2})(?:-\d{2})?)?(?:T.*)?")
+
+
+class Known(NamedTuple):
+    """What the paragraph is made of.
+
+    tags: columns of metadata by name. card: the model card. nouns: of what a tree counts, "words"
+    or, of vectors, "rows".
+    """
+
+    tree: Tree
+    layout: Layout
+    shares: Shares
+    tags: Mapping[str, Tags]
+    card: Mapping[str, Any]
+    nouns: str
+
+
+def lead_part(known: Known) -> list[Piece]:
+    """Return the paragraph: sentences on size, branches, change, documents that fit nowhere."""
+    branches = branches_of(known.layout)
+    below = np.asarray(known.shares.below[:, branches].toarray())
+    sentences = [
+        _size(known, branches),
+        _largest(known, branches),
+        _support(known.tree),
+        _change(known, branches, below),
+        _nowhere(known, below),
+        _prediction(known.card),
+    ]
+    pieces: list[Piece] = []
+    for sentence in filter(None, sentences):
+        pieces += [" ", *sentence] if pieces else sentence
+    return _joined(pieces)
+
+
+def lead_text(pieces: Sequence[Piece], called: Sequence[str]) -> str:
+    """Return the paragraph as text; called: the name of each place."""
+    return "".join(piece if isinstance(piece, str) else called[piece] for piece in pieces)
+
+
+def branches_of(layout: Layout) -> I64:
+    """Return the places of the branches: below a single root, or the roots of a forest."""
+    roots = np.flatnonzero(layout.parent == ROOT)
+    below = np.flatnonzero(layout.parent == roots[0]) if len(roots) == 1 else roots
+    return below if len(below) else roots
+
+
+def _joined(pieces: Sequence[Piece]) -> list[Piece]:
+    """Return the pieces with neighbouring texts put together."""
+    found: list[Piece] = []
+    for piece in pieces:
+        if isinstance(piece, str) and found and isinstance(found[-1], str):
+            found[-1] += piece
+        else:
+            found.append(piece)
+    return found
+
+
+def _size(known: Known, branches: I64) -> list[Piece]:
+    corpus, n = known.card["corpus"], len(known.layout.rows)
+    told = f"{corpus['n_docs']:,} documents"
+    if known.nouns == "words" and corpus["n_tokens"] is not None:
+        told += f" with {corpus['n_tokens']:,} words"
+    n_more = n - len(branches) - int((known.layout.parent == ROOT).sum() == 1 and n > 1)
+    what = "topic" if n_more <= 0 else "branch"
+    many = what if len(branches) == 1 else {"topic": "topics", "branch": "branches"}[what]
+    more = f" and {n_more:,} topics below them" if n_more > 0 else ""
+    return [f"{told} in {len(branches):,} {many}{more}."]
+
+
+def _largest(known: Known, branches: I64) -> list[Piece]:
+    tree, rows = known.tree, known.layout.rows[branches]
+    sizes = tree.subtree_weight[rows]
+    order = np.argsort(-sizes, kind="stable")[:N_NAMED]
+    if len(branches) < 2:
+        return []
+    pieces: list[Piece] = ["The largest are "]
+    for place, at in enumerate(order.tolist()):
+        node = int(branches[at])
+        pieces += [", " if 0 < place < len(order) - 1 else " and " if place else "", node]
+        support = comes_back(tree, int(rows[at]))
+        told = f" ({sizes[at]:.0%} of the {known.nouns}"
+        pieces.append(told + (")" if support is None else f", support {support:.2f})"))
+    return [*pieces, "."]
+
+
+def _support(tree: Tree) -> list[Piece]:
+    note = "" if tree.transfer is None else tree.transfer.note
+    return [f"{note.rstrip('.')}."] if note else []
+
+
+def _nowhere(known: Known, below: F64) -> list[Piece]:
+    """Return in how many documents no branch has a third of the tokens."""
+    if known.nouns != "words" or below.shape[1] < 2 or not len(below):
+        return []
+    n = int((below.max(axis=1) < NOWHERE).sum())
+    return [f"In {n:,} documents ({n / len(below):.1%}) no branch has a third of the words."]
+
+
+def _prediction(card: Mapping[str, Any]) -> list[Piece]:
+    for score in card["scores"]:
+        perplexity, error = score.get("perplexity"), score.get("standard_error")
+        if isinstance(perplexity, int | float):
+            spread = f" ± {perplexity * error:,.0f}" if isinstance(error, int | float) else ""
+            what = "In documents put aside it is as unsure of the next word as of a choice among"
+            return [f"{what} {perplexity:,.0f}{spread} equally likely ones (perplexity)."]
+    return []
+
+
+def moments(names: Sequence[str]) -> F64 | None:
+    """Return numbers or dates (``1998``, ``1998-05``, ``1998-05-31``) as numbers, else None."""
+    found = []
+    for name in names:
+        date = _DATE.fullmatch(name.strip())
+        try:
+            value = float(name) if date is None else int(date[1]) + (int(date[2] or 1) - 1) / 12
+        except ValueError:
+            return None
+        found.append(value)
+    values = np.array(found)
+    return values if len(values) > 1 and np.isfinite(values).all() else None
+
+
+def _change(known: Known, branches: I64, below: F64) -> list[Piece]:
+    """Return what grows over the first column of dates or numbers, or stands out in a group."""
+    for name, tags in known.tags.items():
+        members = sparse.csr_array(tags.members)
+        used = np.flatnonzero(np.asarray(members.sum(axis=0)).ravel())
+        when = moments([tags.names[value] for value in used])
+        if when is None or int(np.diff(members.indptr).max(initial=0)) > 1:
+            continue
+        if found := _over(name, members[:, used], when, branches, below):
+            return found
+    for name, tags in known.tags.items():
+        members = sparse.csr_array(tags.members)
+        used = np.flatnonzero(np.asarray(members.sum(axis=0)).ravel())
+        is_groups = moments([tags.names[value] for value in used]) is None
+        if not is_groups or not 1 < len(used) <= MOST_GROUPS:
+            continue
+        if found := _between(name, tags, members, used, branches, below):
+            return found
+    return []
+
+
+def _over(
+    name: str, members: sparse.csr_array, when: F64, branches: I64, below: F64
+) -> list[Piece]:
+    """Return what grew most, and what shrank, between the earlier and the later half."""
+    docs, values = members.nonzero()
+    moment = when[values]
+    middle = np.median(moment)
+    early, late = docs[moment < middle], docs[moment >= middle]
+    if min(len(early), len(late)) < FEWEST:
+        return []
+    gap, score = _apart(below, early, late)
+    pieces: list[Piece] = []
+    for verb, at in (("grows", int(score.argmax())), ("shrinks", int(score.argmin()))):
+        if abs(score[at]) < STANDARD_ERRORS or (gap[at] > 0) != (verb == "grows"):
+            continue
+        before, after = below[early, at].mean(), below[late, at].mean()
+        pieces += [" and " if pieces else f"Over {name} ", int(branches[at])]
+        pieces.append(f" {verb} from {before:.1%} to {after:.1%} of the words of a document")
+    return [*pieces, "."] if pieces else []
+
+
+def _between(
+    name: str, tags: Tags, members: sparse.csr_array, used: I64, branches: I64, below: F64
+) -> list[Piece]:
+    """Return the group and the branch that are furthest above what others have of it."""
+    best: tuple[float, list[Piece]] = (STANDARD_ERRORS, [])
+    columns = sparse.csc_array(members)
+    for value in used.tolist():
+        inside = np.zeros(len(below), dtype=bool)
+        inside[columns.indices[columns.indptr[value] : columns.indptr[value + 1]]] = True
+        here, others = np.flatnonzero(inside), np.flatnonzero(~inside)
+        if min(len(here), len(others)) < FEWEST:
+            continue
+        _, score = _apart(below, others, here)
+        at = int(score.argmax())
+        if score[at] > best[0]:
+            told = f" has {below[here, at].mean():.0%} of the words of documents with {name}: "
+            told += f"{tags.names[value]}, and {below[others, at].mean():.0%} of those of others."
+            best = (float(score[at]), [int(branches[at]), told])
+    return best[1]
+
+
+def _apart(below: F64, first: I64, second: I64) -> tuple[F64, F64]:
+    """Return by how much the second documents have more of each branch, and in errors of that."""
+    gap = below[second].mean(axis=0) - below[first].mean(axis=0)
+    spread = below[first].var(axis=0) / len(first) + below[second].var(axis=0) / len(second)
+    return gap, gap / np.sqrt(np.maximum(spread, 1e-12))

@@ -1,0 +1,113 @@
+"""The paragraph above the map says what the numbers say, and nothing where they say nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pages import data_of
+from scipy import sparse
+from small_trees import tree_of
+
+from hiertopics.base.arrays import F64
+from hiertopics.corpus.data.corpus import Tags
+from hiertopics.runs.rundir import RunDir
+from hiertopics.views.report.documents import Shares
+from hiertopics.views.report.lead import Known, lead_part, lead_text, moments
+from hiertopics.views.report.topics import lay_out
+
+Call = Callable[..., Any]
+CARD = {"corpus": {"n_docs": 60, "n_tokens": 4000}, "scores": []}
+NAMES = ["root", "first", "second"]
+
+
+def told(theta: F64, tags: dict[str, Tags], card: dict[str, Any] = CARD) -> str:
+    """Return the paragraph on a root with two branches; theta: [n_docs, 3], shares at nodes."""
+    tree = tree_of([-1, 0, 0])
+    below = theta.copy()
+    below[:, 0] = theta.sum(axis=1)
+    shares = Shares(sparse.csr_array(theta), sparse.csr_array(below), np.zeros(len(theta), int))
+    known = Known(tree, lay_out(tree), shares, tags, card, "words")
+    return lead_text(lead_part(known), NAMES)
+
+
+def tags_of(values: list[str]) -> Tags:
+    names = sorted(set(values))
+    cells = (np.ones(len(values), bool), ([*range(len(values))], [names.index(v) for v in values]))
+    return Tags(sparse.csr_array(cells, shape=(len(values), len(names))), tuple(names))
+
+
+def moving(later: float) -> F64:
+    """Return shares of 60 documents, the first branch growing to ``later`` in the second half."""
+    noise = np.random.default_rng(0).uniform(-0.05, 0.05, 60)
+    first = np.where(np.arange(60) < 30, 0.3, later) + noise
+    return np.column_stack([np.full(60, 0.1), first, 0.9 - first])
+
+
+YEARS = [str(1990 + doc // 6) for doc in range(60)]
+
+
+@pytest.mark.parametrize("values", [YEARS, [f"{year}-05-01" for year in YEARS]])
+def test_what_grows_and_shrinks_over_years_is_said(values: list[str]) -> None:
+    text = told(moving(0.6), {"year": tags_of(values)})
+    found = re.search(r"Over year first grows from (\S+)% to (\S+)% .* second shrinks", text)
+    assert found is not None, text
+    assert float(found[1]) == pytest.approx(30, abs=2) and float(found[2]) == pytest.approx(
+        60, abs=2
+    )
+    assert "Over year" not in told(moving(0.3), {"year": tags_of(values)})
+
+
+def test_a_group_that_stands_out_is_said() -> None:
+    groups = tags_of(["Ann"] * 30 + ["Bob"] * 30)
+    text = told(moving(0.6), {"author": groups})
+    sides = r"(first has 60% .* author: Bob|second has 60% .* author: Ann), and 30% of those of"
+    assert re.search(sides, text), text
+    assert "author" not in told(moving(0.3), {"author": groups})
+
+
+def test_documents_of_no_branch_are_counted_and_scores_told() -> None:
+    theta = moving(0.6)
+    theta[:3] = [0.5, 0.25, 0.25]
+    score = {"perplexity": 812.4, "standard_error": 0.01}
+    text = told(theta, {}, {**CARD, "scores": [score]})
+    assert "In 3 documents (5.0%) no branch has a third of the words." in text
+    assert "812 ± 8 equally likely" in text
+    assert text.startswith("60 documents with 4,000 words in 2 topics.")
+    assert "perplexity" not in told(theta, {})
+
+
+def test_only_numbers_and_dates_are_moments() -> None:
+    assert moments(["1990-01", "1990-07"]) == pytest.approx([1990, 1990.5])
+    assert moments(["3", "x"]) is None and moments(["nan", "1"]) is None and moments([]) is None
+
+
+@pytest.mark.slow
+def test_the_page_has_the_paragraph_and_its_title(
+    finished: Callable[..., Path], call: Call, tmp_path: Path
+) -> None:
+    run = finished("nhdp-variational")
+    title = "Bread & <i>wine</i>"
+    assert call("report", run, "-o", "page.html", "--title", title).code == 0
+    data, text = data_of(tmp_path / "page.html"), (tmp_path / "page.html").read_text("utf-8")
+    assert data["title"] == title and "<title>Bread &amp; &lt;i&gt;wine" in text
+    n_docs = len(RunDir(run).split.train_docs)
+    assert data["lead"][0].startswith(f"{n_docs} documents with ")
+    assert {piece for piece in data["lead"] if isinstance(piece, int)} <= set(
+        np.flatnonzero(np.array(data["nodes"]["parent"]) == 0).tolist()
+    )
+    assert f'<p class="lead">{n_docs} documents with ' in text
+
+
+def test_fit_writes_its_page_beside_the_run(tiny_file: Path, call: Call, tmp_path: Path) -> None:
+    done = call("fit", tiny_file, "-b", "multinomial", "-o", "runs/mine", "--report")
+    assert done.code == 0 and done.out.splitlines()[-1] == "runs/mine"
+    assert done.err.splitlines()[-1].startswith("page: runs/mine.html (")
+    assert data_of(tmp_path / "runs/mine.html")["card"]["backend"] == "multinomial"
+    assert "hiertopics report runs/mine --open" in done.err
+    call("fit", tiny_file, "-b", "multinomial", "-o", "runs/other", "-q")
+    assert not (tmp_path / "runs/other.html").exists()
