@@ -153,6 +153,13 @@ class DataConfig(
             "apart by commas, as utf-8,cp1252; the first one that fits reads a line."
         ),
     ] = None
+    html: Annotated[
+        Literal["all", "main"],
+        Meta(
+            description="Folders of .html files: the text of a page that is read, all, or main: "
+            "without navigation, side bars and footer."
+        ),
+    ] = "all"
     lowercase: Annotated[bool, Meta(description="Raw text: whether letters are made small.")] = True
     token_pattern: Annotated[
         str | None,
@@ -171,6 +178,13 @@ class DataConfig(
     stemmer: Annotated[
         str | None,
         Meta(description="Raw text: the language by whose rules words are cut to their stems."),
+    ] = None
+    lemmas: Annotated[
+        str | None,
+        Meta(
+            description="Raw text: the language by whose dictionary words become their base "
+            "forms (mice: mouse); null: they stay as they are."
+        ),
     ] = None
     phrases: Annotated[
         Phrases | None,
@@ -239,6 +253,8 @@ class DataConfig(
             )
         if self.delimiter not in (None, "tab") and not re.fullmatch('[^"\\r\\n]', self.delimiter):
             raise ValueError(f"delimiter must be one letter, no quote, or tab: {self.delimiter!r}")
+        if self.stemmer is not None and self.lemmas is not None:
+            raise ValueError("stemmer and lemmas both change the words: give one of them")
         if self.token_pattern is not None:
             try:
                 n_groups = re.compile(self.token_pattern).groups
