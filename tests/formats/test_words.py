@@ -201,6 +201,7 @@ def test_stems_come_after_stop_words(texts: Path) -> None:
         corpus_of(texts, stemmer="klingon")
 
 
+@pytest.mark.slow
 def test_lemmas_are_base_forms_in_the_letters_of_the_words(tmp_path: Path) -> None:
     pytest.importorskip("simplemma")
     path = tmp_path / "a.csv"
