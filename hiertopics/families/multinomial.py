@@ -30,7 +30,7 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The prior."""
 
     smoothing: Annotated[
-        float, Meta(gt=0, description="Pseudo-count of each word; 1 is Laplace's rule.")
+        float, Meta(gt=0, description="Pseudo-count of each word; 1: Laplace's rule.")
     ] = 1.0
 
 

@@ -19,7 +19,8 @@ from hiertopics.papers.hdp_second_order import SECOND, Variances
 AllKept = Annotated[
     Literal["all"],
     Meta(
-        description="The second order keeps all responsibilities, 4 bytes for each pair and topic."
+        description="Storage of responsibilities: all, 4 bytes for each pair of document and word "
+        "and each topic. Second-order updates need them."
     ),
 ]
 

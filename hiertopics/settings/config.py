@@ -34,7 +34,8 @@ from hiertopics.settings.layers import Layers, Reader
 from hiertopics.settings.yamlfile import dump_yaml
 
 Iterations = Annotated[
-    int, Meta(ge=0, description="Iterations in all; a larger number extends a finished run.")
+    int,
+    Meta(ge=0, description="Total number of iterations; a larger number extends a finished run."),
 ]
 """The type of ``iterations``, for backends that give it another default."""
 
@@ -44,10 +45,13 @@ class Discretise(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
     method: Annotated[
         Literal["quantile", "uniform"],
-        Meta(description="Bins that hold equally many rows, or bins of equal width."),
+        Meta(description="quantile: bins with equally many rows; uniform: bins of equal width."),
     ] = "quantile"
     bins: Annotated[
-        int, Meta(ge=2, le=1000, description="Bins per column; fewer where values are repeated.")
+        int,
+        Meta(
+            ge=2, le=1000, description="Number of bins per column; fewer where values are repeated."
+        ),
     ] = 5
 
 
@@ -59,19 +63,19 @@ class Phrases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         Meta(
             ge=-1,
             le=1,
-            description="Least normalised pointwise mutual information of a pair that is joined.",
+            description="Smallest normalised pointwise mutual information of a phrase.",
         ),
     ] = 0.5
     min_count: Annotated[
-        int, Meta(ge=1, description="Least number of times that a pair occurs in the texts.")
+        int, Meta(ge=1, description="Smallest number of occurrences of a phrase in the texts.")
     ] = 10
 
 
 Summarise = Annotated[
     Literal["map", "last"],
     Meta(
-        description="Which draw becomes the model: the most probable one after burn_in, or the "
-        "last; of several chains that of the chain where it is the most probable."
+        description="Draw that becomes the model. map: the most probable draw after burn_in; last: "
+        "the last draw. With several chains, the draw of the chain in which it is most probable."
     ),
 ]
 """The type of ``summarise``, for samplers that give it another default."""
@@ -98,24 +102,30 @@ class DataConfig(
     holdout: Annotated[
         str,
         Meta(
-            description="What is put aside, @ the seed of the split: docs:0.1@0, tokens:0.2@0, "
+            description="The held-out part, @ the seed of the split: docs:0.1@0, tokens:0.2@0, "
             "fold:2/5@0, train:1200@0, links:0.2@0[,drop] or none."
         ),
     ] = "docs:0.1@0"
     min_df: Annotated[
         int | float,
         Meta(
-            description="Drop words in fewer documents: a whole number counts them, "
-            "one with a point (0.01) is a share of all."
+            description="Drop words that fewer documents contain. A whole number is a number of "
+            "documents, a number with a point (0.01) a share of all documents."
         ),
     ] = 1
     max_df: Annotated[
         int | float,
-        Meta(description="Drop words in more documents, in the same way: 1.0 keeps every word."),
+        Meta(
+            description="Drop words that more documents contain, given as for min_df; 1.0 keeps "
+            "every word."
+        ),
     ] = 1.0
     max_words: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        Meta(description="Of the words that are left keep so many, in most documents; null: all."),
+        Meta(
+            description="Largest vocabulary: after min_df and max_df, keep the words that most "
+            "documents contain; null: no limit."
+        ),
     ] = None
     stop_words: Annotated[
         str | None, Meta(description="Words to drop: a language, or a file with one per line.")
@@ -123,9 +133,9 @@ class DataConfig(
     vocabulary_from: Annotated[
         Literal["all", "training"],
         Meta(
-            description="Documents whose words are taken and counted by min_df and max_df, and "
-            "whose rows make the bins of discretise: all, or the training ones alone, so that "
-            "nothing of what is put aside is known."
+            description="Documents that determine the vocabulary, the counts for min_df and "
+            "max_df, and the bins of discretise: all documents, or the training documents alone, "
+            "so that no held-out document is used."
         ),
     ] = "all"
     text_field: Annotated[
@@ -134,57 +144,90 @@ class DataConfig(
     ] = None
     id_field: Annotated[
         str | None,
-        Meta(description="Raw text: that with the document's name.", extra=NUMBER_AS_TEXT),
+        Meta(
+            description="Raw text: the field or column with the document's name.",
+            extra=NUMBER_AS_TEXT,
+        ),
     ] = None
     group_field: Annotated[
-        str | None, Meta(description="Raw text: that with its groups.", extra=NUMBER_AS_TEXT)
+        str | None,
+        Meta(
+            description="Raw text: the field or column with the document's groups.",
+            extra=NUMBER_AS_TEXT,
+        ),
     ] = None
     label_field: Annotated[
-        str | None, Meta(description="Raw text: that with its labels.", extra=NUMBER_AS_TEXT)
+        str | None,
+        Meta(
+            description="Raw text: the field or column with the document's labels.",
+            extra=NUMBER_AS_TEXT,
+        ),
     ] = None
     delimiter: Annotated[
         str | None,
-        Meta(description="csv files: the letter between columns, as ';', or tab; null: a comma."),
+        Meta(
+            description="csv files: the character between columns, such as ';', or tab; null: a "
+            "comma."
+        ),
     ] = None
     encoding: Annotated[
         str | None,
         Meta(
-            description="Raw text: the encoding of the file, as cp1252; null: UTF-8. Several are "
-            "apart by commas, as utf-8,cp1252; the first one that fits reads a line."
+            description="Raw text: the encoding of the file, such as cp1252; null: UTF-8. Several "
+            "encodings, separated by commas (utf-8,cp1252), are tried in order on each line."
         ),
     ] = None
-    lowercase: Annotated[bool, Meta(description="Raw text: whether letters are made small.")] = True
+    html: Annotated[
+        Literal["all", "main"],
+        Meta(
+            description="Folders of .html files: read all text of a page, or its main part alone, "
+            "without navigation, side bars and footer."
+        ),
+    ] = "all"
+    lowercase: Annotated[bool, Meta(description="Raw text: convert all letters to lower case.")] = (
+        True
+    )
     token_pattern: Annotated[
         str | None,
         Meta(
-            description="Raw text: the regular expression of a word; null: two or more letters, "
-            "digits or _."
+            description="Raw text: regular expression that matches a word; null: two or more "
+            "letters, digits or _."
         ),
     ] = None
     ngram_range: Annotated[
         tuple[Annotated[int, Meta(ge=1)], ...],
         Meta(
-            description="Raw text: the least and the most neighbours that are counted as one "
-            "word, as [1, 2]."
+            description="Raw text: smallest and largest n of the n-grams that are counted as "
+            "words, such as [1, 2]."
         ),
     ] = (1, 1)
     stemmer: Annotated[
         str | None,
-        Meta(description="Raw text: the language by whose rules words are cut to their stems."),
+        Meta(
+            description="Raw text: replace words by their stems, by the rules of this language; "
+            "null: no stemming."
+        ),
+    ] = None
+    lemmas: Annotated[
+        str | None,
+        Meta(
+            description="Raw text: replace words by their lemmas (mice by mouse), by the "
+            "dictionary of this language; null: no lemmas."
+        ),
     ] = None
     phrases: Annotated[
         Phrases | None,
         Meta(
-            description="Raw text: pairs of neighbours that belong together become one word a_b; "
-            "null: none. Where words are stemmed, joined or counted by n-grams, stop words are "
-            "taken out before."
+            description="Raw text: join pairs of neighbouring words that form a phrase into one "
+            "word a_b; null: no phrases. Stop words are removed before words are stemmed, "
+            "lemmatised, joined or counted as n-grams."
         ),
     ] = None
     tokenizer: Annotated[
         str | None,
         Meta(
-            description="Raw text: module:function that returns the words of a text, instead of "
-            "token_pattern and lowercase."
+            description="Raw text: module:function that returns the list of words of a text; it "
+            "replaces token_pattern and lowercase."
         ),
     ] = None
     snippets: Annotated[
@@ -192,14 +235,15 @@ class DataConfig(
         Meta(
             ge=0,
             le=100_000,
-            description="Raw text: letters of each document that the run keeps; 0: none.",
+            description="Raw text: number of characters of each document that the run keeps as a "
+            "snippet; 0: none.",
         ),
     ] = 160
     metadata: Annotated[
         bool,
         Meta(
-            description="Raw text: whether the run keeps the other fields, such as years: those "
-            "with short values."
+            description="Raw text: keep the other fields of the documents, such as years, in the "
+            "run; fields with long values are left out."
         ),
     ] = True
     label_column: Annotated[
@@ -219,8 +263,8 @@ class DataConfig(
     discretise: Annotated[
         Discretise | None,
         Meta(
-            description="Dense tables: a row becomes one word column=bin for each column, the bins "
-            "learned on the file given to fit (vocabulary_from); null: only counts are read."
+            description="Dense tables: turn each cell into a word column=bin, with bins learned on "
+            "the file given to fit (see vocabulary_from); null: the table must hold counts."
         ),
     ] = None
 
@@ -239,6 +283,8 @@ class DataConfig(
             )
         if self.delimiter not in (None, "tab") and not re.fullmatch('[^"\\r\\n]', self.delimiter):
             raise ValueError(f"delimiter must be one letter, no quote, or tab: {self.delimiter!r}")
+        if self.stemmer is not None and self.lemmas is not None:
+            raise ValueError("stemmer and lemmas both change the words: give one of them")
         if self.token_pattern is not None:
             try:
                 n_groups = re.compile(self.token_pattern).groups
@@ -261,16 +307,17 @@ class InferenceConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         float,
         Meta(
             ge=0,
-            description="Stop when the objective changes by less than this share of itself "
-            "between two recordings; 0: never.",
+            description="Stop when the relative change of the objective between two recordings is "
+            "below this number; 0: never.",
         ),
     ] = 0.0
     shards: Annotated[
         int,
         Meta(
             ge=1,
-            description="Parts of the corpus that see each other's changes once per iteration; "
-            "unlike the number of workers it changes the result.",
+            description="Number of parts of the corpus that are processed side by side and "
+            "exchange their counts once per iteration. It changes the result; the number of "
+            "workers does not.",
         ),
     ] = 1
 
@@ -279,11 +326,11 @@ class SamplerConfig(InferenceConfig, frozen=True, kw_only=True):
     """The schedule of a backend whose successive states are draws; thinned ones are kept."""
 
     burn_in: Annotated[
-        int, Meta(ge=0, description="Iterations before the first draw that is kept.")
+        int, Meta(ge=0, description="Number of iterations before the first kept draw.")
     ] = 200
     keep_every: Annotated[int, Meta(ge=1, description="Iterations between two kept draws.")] = 50
     chains: Annotated[
-        int, Meta(ge=1, description="Chains that run side by side, each from a start of its own.")
+        int, Meta(ge=1, description="Number of Markov chains, each with its own start.")
     ] = 1
     summarise: Summarise = "last"
 
@@ -292,7 +339,10 @@ class OutputConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     """How often the run is written to."""
 
     checkpoint_seconds: Annotated[
-        float, Meta(ge=0, description="Seconds between two checkpoints; 0: every iteration.")
+        float,
+        Meta(
+            ge=0, description="Seconds between two checkpoints; 0: a checkpoint at every iteration."
+        ),
     ] = 600.0
     record_every: Annotated[
         int, Meta(ge=1, description="Iterations between two recorded objectives.")
@@ -302,7 +352,13 @@ class OutputConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 class Header(msgspec.Struct, frozen=True, kw_only=True):
     """The keys outside any section."""
 
-    backend: Annotated[str, Meta(description="Which model and method; see: hiertopics backends.")]
+    backend: Annotated[
+        str,
+        Meta(
+            description="The model and its inference method, by name; "
+            "hiertopics backends lists them."
+        ),
+    ]
     seed: Annotated[
         int, Meta(ge=0, description="Every random draw of the fit derives from this number.")
     ] = 0

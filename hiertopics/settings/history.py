@@ -102,6 +102,8 @@ CHANGES: tuple[Change, ...] = (
     ),
     Change(3, "*", "data.delimiter", None),
     Change(3, "*", "data.encoding", None),
+    Change(3, "*", "data.html", "all"),
+    Change(3, "*", "data.lemmas", None),
     *(
         Change(3, backend, key, before)
         for backend in BURSTY

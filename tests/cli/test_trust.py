@@ -27,7 +27,7 @@ def mailed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder.mkdir()
     (tmp_path / "a.jsonl").write_text(LINES)
     (tmp_path / "marking.py").write_text(
-        "open('mark', 'w').close()\ndef cut(text):\n    return text.split()\n"
+        f"open({str(tmp_path / 'mark')!r}, 'w').close()\ndef cut(text):\n    return text.split()\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(trust, "_named", set())

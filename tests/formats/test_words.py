@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import datetime
+import re
 import sys
 import tracemalloc
 from collections.abc import Iterator
@@ -19,11 +20,13 @@ from hypothesis import strategies as st
 
 from hiertopics.base.errors import DataError, UsageError
 from hiertopics.corpus.corpora import conversion
+from hiertopics.corpus.corpora.checking import advised
 from hiertopics.corpus.corpora.dataset import load_corpus
 from hiertopics.corpus.formats import trust, words
 from hiertopics.corpus.formats.html import text_of_html
 from hiertopics.corpus.formats.reading import read_corpus
 from hiertopics.corpus.formats.source import Source
+from hiertopics.corpus.formats.words import LEMMATISED
 from hiertopics.settings.config import DataConfig, Phrases
 
 text = pytest.importorskip("sklearn.feature_extraction.text")
@@ -198,6 +201,48 @@ def test_stems_come_after_stop_words(texts: Path) -> None:
         corpus_of(texts, stemmer="klingon")
 
 
+@pytest.mark.slow
+def test_lemmas_are_base_forms_in_the_letters_of_the_words(tmp_path: Path) -> None:
+    pytest.importorskip("simplemma")
+    path = tmp_path / "a.csv"
+    path.write_text("text\nthe mice were running\na mouse runs\n")
+    found = corpus_of(path, lemmas="english", stop_words="english")
+    assert {word: counts for word, counts in found.items()} == {"mouse": [1, 1], "run": [1, 1]}
+    path.write_text("text\nHunde und Häuser\n")
+    assert set(corpus_of(path, lemmas="german")) == {"hund", "und", "haus"}
+    assert set(corpus_of(path, lemmas="german", lowercase=False)) == {"Hund", "und", "Haus"}
+
+
+def test_lemmas_join_into_phrases(tmp_path: Path) -> None:
+    """Forms of one phrase are one phrase."""
+    pytest.importorskip("simplemma")
+    path = tmp_path / "a.csv"
+    path.write_text("text\nneural network\nneural networks here\nmany words there\n")
+    how = {"lemmas": "english", "phrases": Phrases(npmi=0.5, min_count=2)}
+    assert corpus_of(path, **how)["neural_network"] == [1, 1, 0]
+
+
+def test_all_languages_of_lemmas_have_a_dictionary() -> None:
+    dictionaries = pytest.importorskip("simplemma.strategies.dictionaries.dictionary_factory")
+    assert set(LEMMATISED) <= dictionaries.SUPPORTED_LANGUAGES
+    assert len(set(LEMMATISED.values())) == len(LEMMATISED) >= 40
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("klingon", "klingon is no language; there are albanian"), ("de", "did you mean german?")],
+)
+def test_languages_without_lemmas_are_refused(texts: Path, name: str, told: str) -> None:
+    pytest.importorskip("simplemma")
+    with pytest.raises(UsageError, match=f"data.lemmas: .*{re.escape(told)}"):
+        corpus_of(texts, lemmas=name)
+
+
+def test_words_are_cut_or_replaced_but_not_both(texts: Path) -> None:
+    with pytest.raises(ValueError, match="stemmer and lemmas both change the words"):
+        corpus_of(texts, lemmas="english", stemmer="english")
+
+
 def test_stop_words_of_a_language(texts: Path, tmp_path: Path) -> None:
     pytest.importorskip("stop_words")
     path = tmp_path / "de.csv"
@@ -210,7 +255,8 @@ def test_stop_words_of_a_language(texts: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "package"), [("stemmer", "snowballstemmer"), ("stop_words", "stop_words")]
+    ("name", "package"),
+    [("stemmer", "snowballstemmer"), ("stop_words", "stop_words"), ("lemmas", "simplemma")],
 )
 def test_a_missing_package_is_named(
     texts: Path, monkeypatch: pytest.MonkeyPatch, name: str, package: str
@@ -289,6 +335,41 @@ def test_a_folder_of_pages(tmp_path: Path) -> None:
     assert "tree" in found.vocab and "color" not in found.vocab
     (folder / "d.txt").write_text("only this")
     assert read_corpus(folder).doc_ids == ("d",)
+
+
+PAGE = (
+    "<html><body><nav><ul><li><a href='/'>Menu</a></li></ul></nav>"
+    "<main><h1>Oaks</h1><p>An oak is a <b>t</b>ree.</p></main>"
+    "<footer>Imprint</footer></body></html>"
+)
+
+
+def test_the_main_part_of_pages(tmp_path: Path) -> None:
+    pytest.importorskip("resiliparse")
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    for number in range(20):
+        (folder / f"{number:02}.html").write_text(PAGE.replace("oak", f"oak{number}"))
+    assert {"menu", "imprint", "tree"} <= set(read_corpus(folder).vocab)
+    found = read_corpus(Source(folder, html="main", snippets=80))
+    assert set(found.vocab) == {"oaks", "an", "is", "tree", *(f"oak{n}" for n in range(20))}
+    assert found.snippets is not None
+    assert found.snippets[0] == "Oaks An oak0 is a tree."
+    assert advised(DataConfig(corpus=str(folder)))["html"] == "main"
+
+
+def test_the_main_part_of_what_is_no_page_is_refused(texts: Path) -> None:
+    with pytest.raises(UsageError, match=r"html is for folders of pages, but .* is read as csv"):
+        corpus_of(texts, html="main")
+
+
+def test_pages_need_a_package_for_their_main_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.html").write_text(PAGE)
+    monkeypatch.setitem(sys.modules, "resiliparse.extract.html2text", None)
+    with pytest.raises(UsageError, match=r"pip install 'hiertopics\[html\]'"):
+        read_corpus(Source(tmp_path, html="main"))
 
 
 def test_a_folder_without_texts_says_what_it_holds(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ its user asks for the advice (``fit --auto``).
 from __future__ import annotations
 
 from collections import Counter
+from importlib.util import find_spec
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from hiertopics.base.arrays import I64
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.languages import COMMON, language_of, unparted
+from hiertopics.corpus.formats.html import INSTALL_HTML
 
 MOST_FREQUENT, MANY_COMMON = 20, 6
 """Of so many words in most documents so many must be common ones of a language."""
@@ -57,16 +59,19 @@ class Advice(NamedTuple):
         return f"{self.what}; -s data.{self.key}={self.value} leaves them out"
 
 
-def advise(corpus: Corpus, *, text: bool) -> tuple[Advice, ...]:
+def advise(corpus: Corpus, *, text: bool, whole_pages: bool = False) -> tuple[Advice, ...]:
     """Return what to do about a corpus as it was read, before any word was chosen.
 
-    text: whether it was raw text, so that it can be cut in another way.
+    text: whether it was raw text, so that it can be cut in another way. whole_pages: whether it was
+    read from HTML pages with their navigation.
     """
     if corpus.n_docs == 0 or corpus.n_tokens == 0:
         return ()
     spread = np.bincount(corpus.counts.indices, minlength=corpus.n_words)
     order = np.argsort(-spread, kind="stable")
-    found = [*_script(corpus, text), *_common_words(corpus, order)]
+    common = _common_words(corpus, order)
+    repeats = any(one.key == "max_df" for one in common)
+    found = [*_script(corpus, text), *_pages(whole_pages and repeats), *common]
     if corpus.n_docs < FEW_DOCS:
         return tuple(found)
     found += [
@@ -92,6 +97,16 @@ def _script(corpus: Corpus, text: bool) -> list[Advice]:
             "become words; -s data.tokenizer=MODULE:FUNCTION names a function that cuts them"
         )
     ]
+
+
+def _pages(whole: bool) -> list[Advice]:
+    """Return the advice on pages whose menus stand in all documents."""
+    if not whole:
+        return []
+    what = "pages of HTML are read with their menus and footers"
+    if find_spec("resiliparse") is None:
+        return [Advice(f"{what}; -s data.html=main leaves them out ({INSTALL_HTML})")]
+    return [Advice(what, "html", "main")]
 
 
 def _common_words(corpus: Corpus, order: I64) -> list[Advice]:

@@ -19,8 +19,9 @@ from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.shape import marks_of, shape_of
 from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.corpus.formats.reading import read_counts, read_resolved, resolve
+from hiertopics.corpus.formats.records import holds_pages
 from hiertopics.corpus.formats.sidefiles import read_tags, read_vocabulary
-from hiertopics.corpus.formats.source import Source, names_columns
+from hiertopics.corpus.formats.source import FOLDER, Source, names_columns
 from hiertopics.corpus.formats.table import FORMATS
 from hiertopics.corpus.formats.trust import trusts
 from hiertopics.settings.config import DataConfig
@@ -126,7 +127,9 @@ def advice_for(corpus: Corpus | Vectors, source: Source) -> tuple[Advice, ...]:
     """Return the advice on a corpus that was read; there is none on shards and vectors."""
     if not isinstance(corpus, Corpus):
         return ()
-    return advise(corpus, text=FORMATS[str(source.format)].text and source.tokenizer is None)
+    text = FORMATS[str(source.format)].text and source.tokenizer is None
+    whole_pages = source.format == FOLDER and source.html == "all" and holds_pages(source.path)
+    return advise(corpus, text=text, whole_pages=whole_pages)
 
 
 def _as_given(problem: DataError, path: Path, config: DataConfig) -> DataError:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
+from hiertopics.base.errors import optional
+
+INSTALL_HTML = "pip install 'hiertopics[html]'"
 UNSEEN = ("script", "style", "template", "noscript")
 INLINE = (
     *("a", "abbr", "b", "bdi", "bdo", "cite", "code", "data", "dfn", "em", "font", "i", "kbd"),
@@ -18,6 +21,16 @@ def text_of_html(page: str) -> str:
     reader.feed(page)
     reader.close()
     return "".join(reader.parts)
+
+
+def main_text_of_html(page: str) -> str:
+    """Return the text of a page without its navigation, side bars and footer.
+
+    Raises UsageError where resiliparse is not installed.
+    """
+    told = f"data.html=main needs resiliparse: {INSTALL_HTML}"
+    extract = optional("resiliparse.extract.html2text", told).extract_plain_text
+    return str(extract(page, preserve_formatting=False, main_content=True))
 
 
 class _Text(HTMLParser):

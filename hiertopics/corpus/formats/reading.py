@@ -12,6 +12,7 @@ from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.corpus.formats.opening import require_file
 from hiertopics.corpus.formats.sidefiles import read_tags, read_vocabulary
 from hiertopics.corpus.formats.source import (
+    FOLDER,
     Source,
     find_groups,
     find_labels,
@@ -80,6 +81,8 @@ def _refuse_contradictions(source: Source, name: str) -> None:
         raise UsageError(f"{given} is for raw text, but {source.path} is read as {name}")
     if source.delimiter is not None and name != "csv":
         raise UsageError(f"delimiter is for csv files, but {source.path} is read as {name}")
+    if source.html != "all" and name != FOLDER:
+        raise UsageError(f"html is for folders of pages, but {source.path} is read as {name}")
     if source.encoding is not None and name == "parquet":
         raise UsageError(f"{source.path} is a parquet file, whose texts need no encoding")
     if source.groups is not None and source.group_field is not None:

@@ -21,7 +21,7 @@ from hiertopics.base.visible import in_letters
 from hiertopics.corpus.data.corpus import Tags
 from hiertopics.corpus.formats import parquet
 from hiertopics.corpus.formats.counting import listed, shown, whole_number
-from hiertopics.corpus.formats.html import text_of_html
+from hiertopics.corpus.formats.html import main_text_of_html, text_of_html
 from hiertopics.corpus.formats.metadata import LONGEST, Metadata
 from hiertopics.corpus.formats.opening import lines, rows
 from hiertopics.corpus.formats.sidefiles import encodes
@@ -145,13 +145,14 @@ def _rows(source: Source) -> Iterator[_Row]:
 def _folder(source: Source) -> Iterator[Record]:
     _refuse_fields(source, "a folder of text files")
     found = {path.relative_to(source.path).as_posix(): path for path in _texts(source.path)}
+    text_of_page = main_text_of_html if source.html == "main" else text_of_html
     for name in sorted(found):
         if not found[name].is_file():  # a pipe or a device may never end
             raise DataError(found[name], "is no regular file; take it out of the folder")
         suffix = Path(name).suffix
         text = "\n".join(lines(found[name], encoding=source.encoding, advice=ENCODING))
         called = in_letters(name.removesuffix(suffix))
-        yield Record(text_of_html(text) if suffix in HTML else text, called)
+        yield Record(text_of_page(text) if suffix in HTML else text, called)
 
 
 def _refuse_fields(source: Source, what: str) -> None:
@@ -186,6 +187,11 @@ def _text_rows(source: Source) -> Iterator[str]:
 
 PLAIN = {FOLDER: _folder, "lines": _line_records, "paragraphs": _paragraph_records}
 """Forms without fields, and what reads them."""
+
+
+def holds_pages(folder: Path) -> bool:
+    """Tell whether a folder's documents are HTML pages, some of them. Raises as ``records``."""
+    return any(path.suffix in HTML for path in _texts(folder))
 
 
 def _texts(folder: Path) -> list[Path]:

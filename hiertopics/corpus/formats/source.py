@@ -12,9 +12,12 @@ from hiertopics.base.errors import DataError
 PACKED = (".gz", ".xz")
 FIELDS = ("text_field", "id_field", "group_field", "label_field")
 """The fields of a Source that serve raw text only."""
-FORM = ("delimiter", "encoding")
+FORM = ("delimiter", "encoding", "html")
 """What of a Source says how the file of a raw text is written."""
-WORDING = ("lowercase", "token_pattern", "ngram_range", "stemmer", "phrases", "tokenizer")
+WORDING = (
+    *("lowercase", "token_pattern", "ngram_range", "stemmer", "lemmas"),
+    *("phrases", "tokenizer"),
+)
 """What of a Source says how raw text becomes words."""
 FOLDER = "folder"
 
@@ -45,6 +48,7 @@ class Source:
     A number as one of FIELDS is a column, counted from 0, of a file without header. delimiter:
     the letter between the columns of a csv file, or ``tab``. encoding: that of a raw text, or
     several apart by commas; the first one that fits reads a line. None is UTF-8.
+    html: the text of a page that is read, ``all`` of it or its ``main`` part alone.
     label_column: the column of classes in a dense table, by name or by number, a negative one
     from the end. layer: the layer of an h5ad file that holds the counts, ``X`` for the matrix
     itself.
@@ -66,6 +70,7 @@ class Source:
     label_field: str | None = None
     delimiter: str | None = None
     encoding: str | None = None
+    html: str = "all"
     label_column: str | None = None
     layer: str | None = None
     snippets: int = 0
@@ -75,6 +80,7 @@ class Source:
     token_pattern: str | None = None
     ngram_range: Sequence[int] = (1, 1)
     stemmer: str | None = None
+    lemmas: str | None = None
     phrases: Phrases | None = None
     tokenizer: str | None = None
     known_phrases: Container[tuple[str, str]] | None = None

@@ -24,22 +24,39 @@ JOINED = "_"
 SKLEARN_TEXT = "sklearn.feature_extraction.text"
 EXTRA = "pip install 'hiertopics[words]'"
 
+LEMMATISED = {
+    **{"sq": "albanian", "ast": "asturian", "bg": "bulgarian", "ca": "catalan", "cs": "czech"},
+    **{"da": "danish", "nl": "dutch", "en": "english", "et": "estonian", "fi": "finnish"},
+    **{"fr": "french", "gl": "galician", "ka": "georgian", "de": "german", "el": "greek"},
+    **{"hi": "hindi", "hu": "hungarian", "is": "icelandic", "id": "indonesian", "ga": "irish"},
+    **{"it": "italian", "la": "latin", "lv": "latvian", "lt": "lithuanian", "mk": "macedonian"},
+    **{"lb": "luxembourgish", "ms": "malay", "gv": "manx", "enm": "middle-english"},
+    **{"nb": "norwegian", "nn": "nynorsk", "fa": "persian", "pl": "polish", "pt": "portuguese"},
+    **{"ro": "romanian", "ru": "russian", "se": "sami", "gd": "scottish-gaelic"},
+    **{"hbs": "serbo-croatian", "sk": "slovak", "sl": "slovenian", "es": "spanish"},
+    **{"sw": "swahili", "sv": "swedish", "tl": "tagalog", "tr": "turkish", "uk": "ukrainian"},
+    **{"cy": "welsh", "hy": "armenian", "ar": "arabic", "he": "hebrew", "eo": "esperanto"},
+    **{"grc": "ancient-greek", "ml": "malayalam"},
+}
+"""Languages of ``data.lemmas`` by the codes that simplemma gives them."""
+
 Cut = Callable[[str], list[str]]
 Pair = tuple[str, str]
 
 
 def cutter(source: Source) -> Cut:
-    """Return what cuts a text into words before any are joined: stop words out, the rest stemmed.
+    """Return what cuts a text into words before any are joined: stop words out, the rest cut to
+    their stems or replaced by their lemmas.
 
-    Raises UsageError for a package that is not installed, a pattern, stemmer or tokenizer that
+    Raises UsageError for a package that is not installed, a pattern, language or tokenizer that
     there is not, and for a tokenizer that may not be imported; DataError for a broken stop list.
     """
     cut = _tokenizer(source.tokenizer) if source.tokenizer else _by_pattern(source)
     stopped = stop_words(source.stop_words) if drops_stop_words(source) else frozenset()
-    if not stopped and source.stemmer is None:
+    if not stopped and source.stemmer is None and source.lemmas is None:
         return cut
-    stem = _stemmer(source.stemmer)
-    return lambda text: stem([word for word in cut(text) if word not in stopped])
+    reduced = _stemmer(source.stemmer) if source.lemmas is None else _lemmatiser(source)
+    return lambda text: reduced([word for word in cut(text) if word not in stopped])
 
 
 def drops_stop_words(source: Source) -> bool:
@@ -48,7 +65,7 @@ def drops_stop_words(source: Source) -> bool:
     Otherwise they are dropped from the vocabulary, as those of any other corpus.
     """
     joins = source.phrases is not None or list(source.ngram_range) != [1, 1]
-    return joins or source.stemmer is not None
+    return joins or source.stemmer is not None or source.lemmas is not None
 
 
 def analyser(source: Source, phrases: Container[Pair]) -> Cut:
@@ -188,6 +205,24 @@ def _stemmer(language: str | None) -> Callable[[list[str]], list[str]]:
         raise UsageError(f"data.stemmer: {language} is no language; there are {known}")
     stem: Callable[[list[str]], list[str]] = snowballstemmer.stemmer(language).stemWords
     return stem
+
+
+def _lemmatiser(source: Source) -> Callable[[list[str]], list[str]]:
+    """Return what replaces words by their lemmas, in small letters where the words are."""
+    simplemma = optional("simplemma", f"data.lemmas needs simplemma: {EXTRA}")
+    codes = {name: code for code, name in LEMMATISED.items()}
+    code = codes.get(str(source.lemmas))
+    if code is None:
+        meant = LEMMATISED.get(str(source.lemmas).lower())
+        told = f"did you mean {meant}?" if meant else f"there are {', '.join(sorted(codes))}"
+        raise UsageError(f"data.lemmas: {source.lemmas} is no language; {told}")
+    lemmatise: Callable[[str, str], str] = simplemma.lemmatize
+
+    def lemma(word: str) -> str:
+        found = lemmatise(word, code)
+        return found.lower() if source.lowercase else found
+
+    return lambda words: [lemma(word) for word in words]
 
 
 def _tokenizer(name: str) -> Cut:

@@ -20,27 +20,37 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     parents: Annotated[
         Literal["groups", "labels"],
-        Meta(description="What the parents of a document are: its groups (authors) or its labels."),
+        Meta(description="Parents of a document: its groups (authors) or its labels."),
     ] = "groups"
     cooperation: Annotated[
         Literal["superposition", "maximization"],
         Meta(
-            description="superposition: a document's parents are mixed; maximization: each topic "
-            "is as strong as in the parent that has most of it."
+            description="Combination of parents. superposition: a weighted mean of their topic "
+            "shares; maximization: for each topic, the largest share among them."
         ),
     ] = "superposition"
     weights: Annotated[
         Literal["uniform", "learned"],
         Meta(
-            description="Mixing weights of a document's parents: all equal, or learned for each "
-            "training document (superposition only)."
+            description="Weights of a document's parents: equal, or learned for each training "
+            "document (superposition only)."
         ),
     ] = "uniform"
     alpha_doc: Annotated[
-        float, Meta(gt=0, description="Start value: how closely documents follow their parents.")
+        float,
+        Meta(
+            gt=0,
+            description="Concentration of documents: how closely a document follows "
+            "its parents. The start value where it is learned.",
+        ),
     ] = 1.0
     alpha_group: Annotated[
-        float, Meta(gt=0, description="Start value: how closely groups follow the corpus's topics.")
+        float,
+        Meta(
+            gt=0,
+            description="Concentration of groups: how closely a group follows the "
+            "corpus's topic shares. The start value where it is learned.",
+        ),
     ] = 1.0
     gamma: Gamma = 1.0
     eta: Eta = 0.01
@@ -82,17 +92,15 @@ class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
     sweep: Sweep = "sparse"
     reorder_sticks: ReorderSticks = True
     sample_alpha_doc: Annotated[
-        bool, Meta(description="Draw alpha_doc too; model.alpha_doc is where it starts.")
+        bool, Meta(description="Sample alpha_doc, starting from model.alpha_doc.")
     ] = True
     sample_alpha_group: Annotated[
-        bool, Meta(description="Draw alpha_group too; model.alpha_group is where it starts.")
+        bool, Meta(description="Sample alpha_group, starting from model.alpha_group.")
     ] = True
-    sample_gamma: Annotated[
-        bool, Meta(description="Draw gamma too; model.gamma is where it starts.")
-    ] = True
-    sample_eta: Annotated[bool, Meta(description="Draw eta too; model.eta is where it starts.")] = (
+    sample_gamma: Annotated[bool, Meta(description="Sample gamma, starting from model.gamma.")] = (
         True
     )
+    sample_eta: Annotated[bool, Meta(description="Sample eta, starting from model.eta.")] = True
 
     def __post_init__(self) -> None:
         """Refuse to cut a restaurant into parts."""
@@ -115,28 +123,29 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
     method: Annotated[
         Literal["collapsed", "sticks"],
         Meta(
-            description="collapsed: weights and topics integrated out; sticks: the paper's mean "
-            "field over sticks of documents, groups and corpus (superposition only)."
+            description="collapsed: weights and topics are integrated out; sticks: the paper's "
+            "mean field over the sticks of documents, groups and corpus (superposition only)."
         ),
     ] = "collapsed"
     tables: Annotated[
-        int, Meta(ge=1, le=1000, description="Method sticks: most tables of a document.")
+        int,
+        Meta(ge=1, le=1000, description="Method sticks: largest number of tables of a document."),
     ] = 10
     options: Annotated[
-        int, Meta(ge=1, le=1000, description="Method sticks: most options of a group.")
+        int, Meta(ge=1, le=1000, description="Method sticks: largest number of options of a group.")
     ] = 20
     fit_alpha_group: Annotated[
         bool,
         Meta(
-            description="Fit alpha_group too. Many groups with one document each drive it up, and "
-            "then groups are all alike: compare held-out scores."
+            description="Learn alpha_group. Many groups with one document each make it large, and "
+            "then all groups are alike: compare held-out scores."
         ),
     ] = False
     fit_normaliser: Annotated[
         bool,
         Meta(
-            description="Method collapsed, maximization: climb to weights of groups that take the "
-            "normaliser of each document into account; slower."
+            description="Method collapsed with maximization: optimise the weights of groups with "
+            "the normaliser of each document, by gradient ascent; slower."
         ),
     ] = False
 

@@ -14,38 +14,53 @@ HyperStart = Annotated[
     int,
     Meta(
         ge=0,
-        description="Iterations during which concentrations and topic weights keep their start "
-        "values; learning them while topics are diffuse leaves the corpus in few topics.",
+        description="Number of first iterations during which concentrations and topic weights keep "
+        "their start values. Learned while topics are diffuse, they would leave the corpus in few "
+        "topics.",
     ),
 ]
 
 Gamma = Annotated[
-    float, Meta(gt=0, description="Start value: how many topics the corpus tends to have.")
+    float,
+    Meta(
+        gt=0,
+        description="Concentration of the corpus: a larger value favours more "
+        "topics. The start value where it is learned.",
+    ),
 ]
 
 Eta = Annotated[
-    float, Meta(gt=0, description="Start value: pseudo-count of each word in each topic.")
+    float,
+    Meta(
+        gt=0,
+        description="Pseudo-count of each word in each topic. The start value where it is learned.",
+    ),
 ]
 
 Truncation = Annotated[
     int,
-    Meta(ge=1, le=1_000_000, description="Largest number of topics kept; take more than are used."),
+    Meta(
+        ge=1,
+        le=1_000_000,
+        description="Largest number of topics; choose it larger than the "
+        "number that the corpus uses.",
+    ),
 ]
 
 ReorderSticks = Annotated[
     bool,
     Meta(
-        description="Redraw which topic has which stick, too; without it topics keep the places "
-        "that the start gave them, and gamma is drawn too large."
+        description="Also redraw the order of topics on the sticks. Without it topics keep the "
+        "places of the start, and gamma is drawn too large."
     ),
 ]
 
 Sweep = Annotated[
     Literal["sparse", "dense"],
     Meta(
-        description="How a token's topic is drawn, topics integrated out: sparse looks at the "
-        "topics that its word has tokens in, and at the rest as one sum; dense at all. The same "
-        "law."
+        description="Evaluation of a token's conditional distribution with topics integrated out. "
+        "sparse: visit the topics in which the word has tokens, and take the others as one sum; "
+        "dense: visit all topics. Both draw from the same distribution."
     ),
 ]
 
@@ -54,15 +69,15 @@ SeedWeight = Annotated[
     Meta(
         ge=1,
         le=1_000_000,
-        description="As how many tokens of its topic each seed word counts, which no document has.",
+        description="Pseudo-count of each seed word in its topic, in tokens.",
     ),
 ]
 
 BranchSeeds = Annotated[
     dict[str, list[str]] | None,
     Meta(
-        description="Names of branches, each with words that it is to have: the path of a YAML "
-        "file of lines such as space: [orbit, nasa], or that itself; null: none."
+        description="Seed words by branch: a mapping such as {space: [orbit, nasa]}, or the path "
+        "of a YAML file that holds one; null: none."
     ),
 ]
 
@@ -72,20 +87,27 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     alpha: Annotated[
         float,
-        Meta(gt=0, description="Start value: how closely documents follow the corpus's topics."),
+        Meta(
+            gt=0,
+            description="Concentration of documents: how closely a document's topic shares "
+            "follow the corpus's. The start value where it is learned.",
+        ),
     ] = 1.0
     gamma: Gamma = 1.0
     eta: Eta = 0.01
     prior: Annotated[
         Literal["AS", "AA"],
-        Meta(description="AS: all words alike beforehand; AA: word frequencies are learned too."),
+        Meta(
+            description="Prior over words: AS (symmetric) gives all words one pseudo-count; AA "
+            "(asymmetric) learns word frequencies."
+        ),
     ] = "AS"
     truncation: Truncation = 500
     seeds: Annotated[
         dict[str, list[str]] | None,
         Meta(
-            description="Names of topics, each with words that it is to have: the path of a YAML "
-            "file of lines such as space: [orbit, nasa], or that itself; null: none."
+            description="Seed words by topic: a mapping such as {space: [orbit, nasa]}, or the "
+            "path of a YAML file that holds one; null: none."
         ),
     ] = None
     seed_weight: SeedWeight = 50
@@ -101,7 +123,7 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
     iterations: Iterations = 200
     hyper_start: HyperStart = 15
     reorder_sticks: Annotated[
-        bool, Meta(description="Give larger topics the earlier sticks before each stick update.")
+        bool, Meta(description="Sort topics by size before each update of the sticks.")
     ] = True
 
 
@@ -109,7 +131,8 @@ class PointInference(VariationalInference, frozen=True, kw_only=True):
     """The schedule of those with point estimates."""
 
     hyper_steps: Annotated[
-        int, Meta(ge=1, description="Steps of alpha and eta per iteration once they are learned.")
+        int,
+        Meta(ge=1, description="Update steps of alpha and eta per iteration, after hyper_start."),
     ] = 1
 
 
@@ -120,15 +143,15 @@ class PosteriorInference(VariationalInference, frozen=True, kw_only=True):
         int,
         Meta(
             ge=1,
-            description="Iterations between two updates of sticks and hyperparameters, which "
-            "cost about a sweep; 1: at every one, as published.",
+            description="Iterations between two updates of sticks and hyperparameters, each of "
+            "which costs about a sweep; 1: every iteration, as published.",
         ),
     ] = 20
     denominator: Annotated[
         Literal["E", "G"],
         Meta(
-            description="What stands for eta V in the denominator of q(z): E, its mean, as the "
-            "derivation gives; G, its geometric mean, as printed in the 2012 paper."
+            description="Estimate of eta V in the denominator of q(z). E: its mean, as derived; G: "
+            "its geometric mean, as printed in the 2012 paper."
         ),
     ] = "E"
 

@@ -15,14 +15,24 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The tree, and the priors of its vectors, of the mean and of the noise."""
 
     depth: Annotated[
-        int, Meta(ge=2, le=30, description="Levels of the tree, the root among them: axes per row.")
+        int,
+        Meta(
+            ge=2,
+            le=30,
+            description="Number of levels of the tree, including the root: axes per row.",
+        ),
     ] = 3
     gamma: Annotated[
-        float, Meta(gt=0, description="How readily rows open new branches of the tree.")
+        float,
+        Meta(
+            gt=0,
+            description="Concentration of the nested Chinese restaurant process: "
+            "with a larger value rows open more branches.",
+        ),
     ] = 1.0
     max_nodes: MaxNodes = 30
     vector_variance: Annotated[
-        float, Meta(gt=0, description="Prior variance of each entry of each node's vector.")
+        float, Meta(gt=0, description="Prior variance of each entry of a node's vector.")
     ] = 1e3
     mean_variance: Annotated[
         float, Meta(gt=0, description="Prior variance of each entry of the mean of all rows.")
@@ -42,30 +52,36 @@ class Inference(InferenceConfig, frozen=True, kw_only=True):
     mode: Annotated[
         Literal["structured", "meanfield"],
         Meta(
-            description="structured: coordinates depend on the path, a tighter bound; meanfield: "
-            "coordinates and path apart, as in Wang and Blei 2009."
+            description="structured: the coordinates of a row depend on its path, which gives a "
+            "tighter bound; meanfield: coordinates and path are independent, as in Wang and Blei "
+            "2009."
         ),
     ] = "structured"
     vectors: Annotated[
         Literal["joint", "separate"],
         Meta(
-            description="joint: one q over the vectors of all nodes, tighter and faster; separate: "
-            "one q per node, as in Wang and Blei 2009."
+            description="joint: one variational distribution over the vectors of all nodes, "
+            "tighter and faster; separate: one per node, as in Wang and Blei 2009."
         ),
     ] = "joint"
     start: Annotated[
         Literal["clusters", "residuals", "axes"],
         Meta(
-            description="First tree: clusters of rows, like ones together; clusters of residuals, "
-            "level by level; one path of principal axes."
+            description="First tree: from clusters of rows; from clusters of residuals, level by "
+            "level; or one path of principal axes."
         ),
     ] = "clusters"
     local_rounds: Annotated[
-        int, Meta(ge=1, description="Rounds per row and iteration; only meanfield needs several.")
+        int,
+        Meta(
+            ge=1,
+            description="Number of updates per row and iteration; only meanfield needs several.",
+        ),
     ] = 3
     moves_every: MovesEvery = 5
     trials: Annotated[
-        int, Meta(ge=0, description="Moves of the tree that are tried in a round; 0: none.")
+        int,
+        Meta(ge=0, description="Number of moves of the tree that are proposed per round; 0: none."),
     ] = 2
     trial_sweeps: Annotated[
         int,

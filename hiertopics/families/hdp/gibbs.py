@@ -69,17 +69,17 @@ class Inference(SamplerConfig, frozen=True, kw_only=True):
     collapse: Annotated[
         Literal["full", "partial"],
         Meta(
-            description="full: topics integrated out throughout; partial: drawn at each "
-            "iteration, so that a token costs its document's topics and not all, and shards "
-            "change no result."
+            description="full: topics are integrated out; partial: topics are drawn at each "
+            "iteration. With partial the cost of a token grows with the topics of its document, "
+            "not with all topics, and shards do not change the result."
         ),
     ] = "full"
     start: Annotated[
         Literal["variational", "uniform"],
         Meta(
-            description="First topics of collapse partial: those of a short run of hdp-cvb0, with "
-            "its concentrations, which hyper_start then does not hold; or uniformly random ones. "
-            "full always begins with uniform ones."
+            description="First topics of tokens with collapse: partial. variational: from a short "
+            "run of hdp-cvb0, with its concentrations (hyper_start then has no effect); uniform: "
+            "at random. collapse: full always starts from uniform."
         ),
     ] = "variational"
 

@@ -108,9 +108,9 @@ class Estimates(NamedTuple, Generic[FittedT, InferenceT]):
 Kept = Annotated[
     Literal["auto", "few", "all"],
     Meta(
-        description="What is kept of each pair's responsibilities: few entries, those of little "
-        "weight chosen at random, in memory that does not grow with the truncation; or all, 4 "
-        "bytes for each pair and topic; auto: all up to a gibibyte, else few."
+        description="Storage of responsibilities. few: few entries per pair of document and word, "
+        "small ones sampled, in memory that does not grow with the truncation; all: 4 bytes for "
+        "each pair and topic; auto: all up to a gibibyte, else few."
     ),
 ]
 
@@ -118,14 +118,14 @@ Kept = Annotated[
 Start = Annotated[
     Literal["random", "sampled"],
     Meta(
-        description="First responsibilities: random, all topics nearly alike; or sampled, those of "
-        "hdp-gibbs after start_sweeps sweeps, with its concentrations, which hyper_start then does "
-        "not hold. Of long documents sampled ones lead to better topics; half of the iterations do."
+        description="First responsibilities. random: all topics nearly equal; sampled: those of "
+        "hdp-gibbs after start_sweeps sweeps, with its concentrations (hyper_start then has no "
+        "effect). On long documents, sampled finds better topics and needs half of the iterations."
     ),
 ]
 
 StartSweeps = Annotated[
-    int, Meta(ge=0, description="Sweeps of hdp-gibbs that a sampled start takes.")
+    int, Meta(ge=0, description="Number of sweeps of hdp-gibbs for start: sampled.")
 ]
 
 

@@ -25,13 +25,11 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     prior: Annotated[
         Literal["symmetric", "asymmetric"],
         Meta(
-            description="Whether all topics have one alpha, or each its own; these begin alike and "
-            "differ with inference.sample_alpha."
+            description="symmetric: one alpha for all topics; asymmetric: an alpha for each topic. "
+            "All start equal; with inference.sample_alpha they are sampled."
         ),
     ] = "symmetric"
-    n_topics: Annotated[
-        int, Meta(ge=1, le=1_000_000, description="Number of topics; it does not change.")
-    ] = 100
+    n_topics: Annotated[int, Meta(ge=1, le=1_000_000, description="Number of topics.")] = 100
 
 
 class Inference(SamplerConfig, frozen=True, kw_only=True):
@@ -42,19 +40,17 @@ class Inference(SamplerConfig, frozen=True, kw_only=True):
     sample_alpha: Annotated[
         bool,
         Meta(
-            description="Draw alpha too, its sum over topics uniform from 0.1 to 1000 beforehand; "
-            "model.alpha is where it starts."
+            description="Sample alpha, starting from model.alpha; the prior of its sum over topics "
+            "is uniform on 0.1 to 1000."
         ),
     ] = True
-    sample_eta: Annotated[bool, Meta(description="Draw eta too; model.eta is where it starts.")] = (
-        True
-    )
+    sample_eta: Annotated[bool, Meta(description="Sample eta, starting from model.eta.")] = True
     hyper_start: Annotated[
         int,
         Meta(
             ge=0,
-            description="Iterations during which alpha and eta keep their start values: drawn "
-            "while topics are diffuse, alpha would run away.",
+            description="Number of first iterations during which alpha and eta keep their start "
+            "values. Sampled while topics are diffuse, alpha would diverge.",
         ),
     ] = 15
 

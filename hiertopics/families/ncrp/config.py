@@ -19,17 +19,22 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The tree's depth and the concentrations; raises ValueError where they do not fit together."""
 
     depth: Annotated[
-        int, Meta(ge=2, le=30, description="Levels of the tree, the root among them.")
+        int, Meta(ge=2, le=30, description="Number of levels of the tree, including the root.")
     ] = 3
     level_prior: Annotated[
         list[Annotated[float, Meta(gt=0)]] | None,
         Meta(
-            description="Pseudo-counts of each level in a document, root first, one per level; "
-            "null: 1 for every level."
+            description="Pseudo-count of each level in a document, root first, one number per "
+            "level; null: 1 for every level."
         ),
     ] = None
     gamma: Annotated[
-        float, Meta(gt=0, description="How readily documents open new branches of the tree.")
+        float,
+        Meta(
+            gt=0,
+            description="Concentration of the nested Chinese restaurant process: "
+            "with a larger value documents open more branches.",
+        ),
     ] = 1.0
     eta: Annotated[float, Meta(gt=0, description="Pseudo-count of each word in each topic.")] = 0.1
 
@@ -60,79 +65,97 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
     mode: Annotated[
         Literal["structured", "meanfield"],
         Meta(
-            description="structured: levels depend on the path, a tighter bound; meanfield: "
-            "levels and path apart, as in Wang and Blei 2009."
+            description="structured: the levels of tokens depend on the document's path, which "
+            "gives a tighter bound; meanfield: levels and path are independent, as in Wang and "
+            "Blei 2009."
         ),
     ] = "structured"
     start: Annotated[
         Literal["clusters", "crp", "one_path_per_doc", "overcomplete", "gibbs", "root"],
         Meta(
-            description="First tree: the best draw of a short Gibbs run from clusters of documents "
-            "(clusters) or from documents seated one by one (gibbs); paths opened by documents "
-            "one by one, where needed or for each; fifteen random paths; the root alone."
+            description="First tree. clusters, gibbs: the best draw of a short Gibbs run, which "
+            "starts from clusters of documents or from documents that choose paths one by one; "
+            "crp: documents choose paths one by one; one_path_per_doc: a path for each document; "
+            "overcomplete: fifteen random paths; root: the root alone."
         ),
     ] = "clusters"
     start_sweeps: Annotated[
         int,
         Meta(
             ge=0,
-            description="Sweeps of the Gibbs run that the starts clusters and gibbs make; 0: none.",
+            description="Number of sweeps of the Gibbs run of start: clusters and start: gibbs; 0: "
+            "none.",
         ),
     ] = 100
     start_leaves: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        Meta(description="Paths that the start clusters has; null: one per 4 documents, to 450."),
+        Meta(
+            description="Number of paths of start: clusters; null: one per 4 documents, at most "
+            "450."
+        ),
     ] = None
     max_nodes: MaxNodes = 1000
     local_rounds: Annotated[
-        int, Meta(ge=1, description="Rounds of levels and paths per document and iteration.")
+        int,
+        Meta(ge=1, description="Number of updates of levels and path per document and iteration."),
     ] = 8
     batch_size: Annotated[
         int,
         Meta(
             ge=0,
-            description="Documents after which topics move, for corpora too large to wait for a "
-            "sweep; 0: all, and the bound never falls.",
+            description="Number of documents per batch, after which topics are updated, for large "
+            "corpora; 0: one batch of all documents, with which the bound never falls.",
         ),
     ] = 0
     batch_delay: Annotated[
-        float, Meta(ge=0, description="Batches: how much the first ones are held back.")
+        float,
+        Meta(
+            ge=0,
+            description="Batches: delay of the step size; a larger value makes the "
+            "first steps smaller.",
+        ),
     ] = 10.0
     batch_decay: Annotated[
         float,
         Meta(
             gt=0.5,
             le=1,
-            description="Batches: batch t moves topics by (batch_delay + t) to minus this power.",
+            description="Batches: decay of the step size; batch t has the step (batch_delay + t) "
+            "** -batch_decay.",
         ),
     ] = 0.7
     moves: Annotated[
         Literal["all", "paper", "none"],
         Meta(
-            description="Moves of the tree. paper: grow, prune and merge; all: also splits, "
-            "merges and transfers of branches by their gain."
+            description="Moves that change the tree. paper: grow, prune and merge; all: also "
+            "split, merge and transfer branches where the bound gains."
         ),
     ] = "all"
     moves_every: MovesEvery = 5
     guard_moves: Annotated[
         bool,
-        Meta(description="Undo a round of moves after which the bound is lower three sweeps on."),
+        Meta(description="Undo a round of moves if the bound is lower three sweeps later."),
     ] = True
-    learn_gamma: Annotated[
-        bool, Meta(description="Fit gamma too; model.gamma is where it starts.")
-    ] = False
+    learn_gamma: Annotated[bool, Meta(description="Learn gamma, starting from model.gamma.")] = (
+        False
+    )
     learn_eta: Annotated[
         bool,
         Meta(
-            description="Fit eta too; model.eta is where it starts. The bound asks for a smaller "
-            "eta than predicts new documents best."
+            description="Learn eta, starting from model.eta. The bound favours a smaller eta than "
+            "the one that predicts new documents best."
         ),
     ] = False
     learn_level_prior: Annotated[
-        bool, Meta(description="Fit the level prior too; model.level_prior is where it starts.")
+        bool, Meta(description="Learn the level prior, starting from model.level_prior.")
     ] = False
     hyper_start: Annotated[
-        int, Meta(ge=0, description="Iterations before gamma, eta and level prior are learned.")
+        int,
+        Meta(
+            ge=0,
+            description="Number of first iterations during which gamma, eta and the "
+            "level prior keep their start values.",
+        ),
     ] = 15
 
 
@@ -143,49 +166,48 @@ class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
     start: Annotated[
         Literal["clusters", "sequential"],
         Meta(
-            description="First paths: those of a tree of clusters of documents, or documents "
-            "seated one by one in random order, as all restarts are."
+            description="First paths. clusters: from a tree of clusters of documents; sequential: "
+            "documents choose a path one by one in random order, as in every restart."
         ),
     ] = "clusters"
     collapse: Annotated[
         Literal["full", "partial"],
         Meta(
-            description="full: topics and branches stay integrated out, documents are redrawn one "
-            "after the other; partial: seven tenths of them side by side, in inference.shards "
-            "parts, given drawn topics and branches, which are float32. Both are exact but for "
-            "that."
+            description="full: topics and branches are integrated out, and documents are sampled "
+            "one after the other; partial: seven tenths of the documents are sampled side by "
+            "side, in inference.shards parts, given drawn topics and branches. Both are exact, "
+            "except that partial keeps the drawn topics as float32."
         ),
     ] = "full"
     leap_every: Annotated[
         int,
         Meta(
             ge=0,
-            description="Iterations between two at which each document may also leap to another "
-            "path and other levels at once; 0: never.",
+            description="Iterations between two rounds of moves that propose a new path and new "
+            "levels for a document at once; 0: none.",
         ),
     ] = 2
     graft_every: Annotated[
         int,
         Meta(
             ge=0,
-            description="Iterations between two at which each branch may also move to another "
-            "parent as a whole; 0: never.",
+            description="Iterations between two rounds of moves that propose another parent for a "
+            "whole branch; 0: none.",
         ),
     ] = 1
-    sample_gamma: Annotated[
-        bool, Meta(description="Draw gamma too; model.gamma is where it starts.")
-    ] = False
-    sample_eta: Annotated[bool, Meta(description="Draw eta too; model.eta is where it starts.")] = (
+    sample_gamma: Annotated[bool, Meta(description="Sample gamma, starting from model.gamma.")] = (
         False
     )
+    sample_eta: Annotated[bool, Meta(description="Sample eta, starting from model.eta.")] = False
     sample_level_prior: Annotated[
-        bool, Meta(description="Draw the level prior too; model.level_prior is where it starts.")
+        bool, Meta(description="Sample the level prior, starting from model.level_prior.")
     ] = False
     restarts: Annotated[
-        int, Meta(ge=1, description="Starts that are tried; the most probable one goes on.")
+        int, Meta(ge=1, description="Number of starts; the most probable one is continued.")
     ] = 1
     restart_iterations: Annotated[
-        int, Meta(ge=1, description="Iterations of a try; the second half of them is compared.")
+        int,
+        Meta(ge=1, description="Iterations of each start; the second half of them is compared."),
     ] = 50
     summarise: Summarise = "map"
 

@@ -32,11 +32,9 @@ from hiertopics.families.nested.slots import (
 )
 
 MaxNodes = Annotated[
-    int, Meta(ge=1, description="No start and no move makes the tree larger than this.")
+    int, Meta(ge=1, description="Largest number of nodes that starts and moves may create.")
 ]
-MovesEvery = Annotated[
-    int, Meta(ge=1, description="Iterations from one round of moves to the next.")
-]
+MovesEvery = Annotated[int, Meta(ge=1, description="Iterations between two rounds of moves.")]
 
 
 State = TypeVar("State", bound="TreeState")

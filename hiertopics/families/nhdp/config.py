@@ -43,11 +43,20 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     ] = 2
     truncation: Truncation = 500
     gamma: Annotated[
-        float, Meta(gt=0, description="How evenly the children of a node share its documents.")
+        float,
+        Meta(
+            gt=0,
+            description="Concentration of a node's shares: a larger value shares "
+            "documents more evenly among its children.",
+        ),
     ] = 1.0
     concentration: Annotated[
         float,
-        Meta(gt=0, description="Start value: how closely documents follow the children's shares."),
+        Meta(
+            gt=0,
+            description="Concentration of documents: how closely a document follows the "
+            "shares of the children. The start value where it is learned.",
+        ),
     ] = 1.0
     eta: Annotated[float, Meta(gt=0, description="Pseudo-count of each word in each topic.")] = (
         0.015
@@ -55,8 +64,8 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     stop: Annotated[
         Literal["fixed", "learned"],
         Meta(
-            description="Whether the weights of stopping and of going on are fixed or learned "
-            "for each level; learned ones empty the inner nodes."
+            description="Weights of stopping at a node and of going on: fixed, or learned for each "
+            "level. Learned weights leave few tokens at inner nodes."
         ),
     ] = "fixed"
     stop_weight: Annotated[
@@ -92,13 +101,18 @@ class GibbsModel(Model, frozen=True, kw_only=True):
     """The priors and the shape of the tree, of which a sampler draws more."""
 
     eta: Annotated[
-        float, Meta(gt=0, description="Start value: pseudo-count of each word in each topic.")
+        float,
+        Meta(
+            gt=0,
+            description="Pseudo-count of each word in each topic. The start value "
+            "where it is learned.",
+        ),
     ] = 0.015
     stop: Annotated[
         Literal["fixed", "learned"],
         Meta(
-            description="Whether the weights of stopping and of going on are fixed or drawn for "
-            "each level."
+            description="Weights of stopping at a node and of going on: fixed, or sampled for each "
+            "level."
         ),
     ] = "learned"
 
@@ -107,27 +121,28 @@ HyperEvery = Annotated[
     int,
     Meta(
         ge=1,
-        description="Iterations between two updates of shares and concentrations, which cost "
-        "about three sweeps.",
+        description="Iterations between two updates of shares and concentrations, each of which "
+        "costs about three sweeps.",
     ),
 ]
 StartIterations = Annotated[
-    int, Meta(ge=0, description="Iterations of the flat topics that the tree starts from.")
+    int,
+    Meta(ge=0, description="Number of iterations of the flat topics from which the start is made."),
 ]
 Start = Annotated[
     Literal["groups", "branches", "words", "random"],
     Meta(
-        description="What the tree begins with. groups: few branches by factorisations of the "
-        "corpus, topics of what each of them holds, and groups of branches. branches: the same "
-        "from few topics, without groups. words: topics from clusters of words by context. "
-        "random: topics from a draw. All but the last are the same for every seed."
+        description="First tree. groups: few branches by factorisations of the corpus, topics "
+        "within each branch, and groups of branches; branches: few branches from few topics, "
+        "without groups; words: topics from clusters of words by context; random: topics drawn by "
+        "the seed. All but random give the same tree for every seed."
     ),
 ]
 Responsibilities = Annotated[
     Literal["auto", "few", "all"],
     Meta(
-        description="What is kept of the flat topics' responsibilities: few entries of each pair, "
-        "those of little weight chosen at random; or all of them, 4 bytes for each pair and topic. "
+        description="Storage of the responsibilities of the start's flat topics. few: few entries "
+        "per pair of document and word, small ones sampled; all: 4 bytes for each pair and topic; "
         "auto: all up to a gibibyte, else few."
     ),
 ]
@@ -136,7 +151,7 @@ InnerShare = Annotated[
     Meta(
         ge=0,
         lt=1,
-        description="How much of a token the start offers to the nodes above its topic's leaf.",
+        description="Share of each token that the start offers to the nodes above its topic.",
     ),
 ]
 
@@ -145,8 +160,8 @@ Least = Annotated[
     float,
     Meta(
         ge=0,
-        description="Expected tokens that a document has at a node when the sweeps begin, for "
-        "them to look for its words there; 0: they look everywhere.",
+        description="Smallest expected number of tokens of a document at a node, when the sweeps "
+        "begin, for the sweeps to visit that node for it; 0: visit all nodes.",
     ),
 ]
 
@@ -154,8 +169,9 @@ Trials = Annotated[
     int,
     Meta(
         ge=0,
-        description="Rounds in which a small tree (up to 100 nodes, branches auto) is tried in "
-        "other shapes before the sweeps: nodes hung elsewhere, or merged; 0: none.",
+        description="Number of rounds of trial moves before the sweeps, for trees of at most 100 "
+        "nodes with branches: auto. A trial moves a node to another parent or merges two nodes. "
+        "0: none.",
     ),
 ]
 
@@ -180,21 +196,19 @@ class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
 
     iterations: Iterations = 500
     burn_in: Annotated[
-        int, Meta(ge=0, description="Iterations before the first draw that is kept.")
+        int, Meta(ge=0, description="Number of iterations before the first kept draw.")
     ] = 60
     keep_every: Annotated[int, Meta(ge=1, description="Iterations between two kept draws.")] = 40
     start: Start = "groups"
     start_iterations: StartIterations = 200
     responsibilities: Responsibilities = "auto"
     variational_sweeps: Annotated[
-        int, Meta(ge=0, description="Variational sweeps on the tree before tokens are drawn.")
+        int, Meta(ge=0, description="Number of variational sweeps on the tree before sampling.")
     ] = 40
     inner_share: InnerShare = 0.8
     least: Least = 0.1
     trials: Trials = 12
-    sample_eta: Annotated[bool, Meta(description="Draw eta too; model.eta is where it starts.")] = (
-        True
-    )
+    sample_eta: Annotated[bool, Meta(description="Sample eta, starting from model.eta.")] = True
 
 
 VariationalSettings = SettingsOf[Model, VariationalInference]

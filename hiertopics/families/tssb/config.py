@@ -23,32 +23,39 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     likelihood: Annotated[
         Literal["text", "binary"],
         Meta(
-            description="What a datum is: text, the words of a document; binary, a row of 0 and 1."
+            description="Kind of data: text (the words of a document) or binary (a row of 0 and 1)."
         ),
     ] = "text"
     n_topics: Annotated[
         int,
-        Meta(ge=1, le=10_000, description="Text: topics, which nodes mix in shares of their own."),
+        Meta(
+            ge=1,
+            le=10_000,
+            description="Text: number of topics; each node has its own shares of them.",
+        ),
     ] = 20
     alpha0: Annotated[
         Range,
         Meta(
-            description="How seldom data stop at the root: a number, or the two ends of its "
-            "uniform prior; likewise below."
+            description="Concentration of stopping: with a larger value fewer data stop at the "
+            "root and at nodes near it. A number, or the two ends of its uniform prior."
         ),
     ] = (10.0, 50.0)
     decay: Annotated[
-        Range, Meta(description="The factor of alpha0 from one level to the next, up to 1.")
+        Range, Meta(description="Factor of alpha0 from one level to the next, at most 1.")
     ] = (0.05, 0.8)
     gamma: Annotated[
         Few | tuple[Few, ...],
-        Meta(description="How readily nodes get further children; a fit's time grows with it."),
+        Meta(
+            description="Concentration of children: with a larger value nodes have more children. "
+            "The time of a fit grows with it."
+        ),
     ] = (1.0, 10.0)
     kappa: Annotated[
         Range,
         Meta(
-            description="Text: how closely a node's topic shares follow its parent's; it starts at "
-            "n_topics."
+            description="Text: concentration of a node's topic shares around its parent's; "
+            "sampled, starting from n_topics."
         ),
     ] = (0.1, 1000.0)
     eta: Annotated[
@@ -57,8 +64,8 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     root_concentration: Annotated[
         Literal["each", "total"],
         Meta(
-            description="Text: whether kappa is the pseudo-count of each topic at the root, or "
-            "of all topics together."
+            description="Text: meaning of kappa at the root: the pseudo-count of each topic, or of "
+            "all topics together."
         ),
     ] = "each"
     persistence: Annotated[
@@ -66,20 +73,31 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Meta(
             ge=0,
             le=1,
-            description="Binary: how much of its parent's parameters a node keeps; 1: all, so that "
-            "they walk at random down the tree.",
+            description="Binary: factor of the parent's parameters in the mean of a node's "
+            "parameters; 1: a random walk down the tree.",
         ),
     ] = 1.0
     variance: Annotated[
         Range,
-        Meta(description="Binary: variance of a node's parameters around its parent's, by column."),
+        Meta(
+            description="Binary: variance of a node's parameters around its parent's, in each "
+            "column."
+        ),
     ] = (0.01, 1.0)
     root_variance: Annotated[
         Positive | None,
-        Meta(description="Binary: that of the root's around 0; null: the same as below it."),
+        Meta(
+            description="Binary: variance of the root's parameters around 0; null: the same as "
+            "variance."
+        ),
     ] = None
     max_depth: Annotated[
-        int, Meta(ge=0, le=1000, description="Depth at which all data stop; the root has depth 0.")
+        int,
+        Meta(
+            ge=0,
+            le=1000,
+            description="Largest depth of a node, at which all data stop; the root has depth 0.",
+        ),
     ] = 64
 
     def __post_init__(self) -> None:
@@ -100,41 +118,45 @@ class Inference(SamplerConfig, frozen=True, kw_only=True):
     start: Annotated[
         Literal["insertion", "root", "prior"],
         Meta(
-            description="Where data begin: put into the tree one by one where they fit, all at the "
-            "root, or as the prior has it."
+            description="First nodes of data: inserted one by one where they fit, all at the root, "
+            "or drawn from the prior."
         ),
     ] = "insertion"
     start_sweeps: Annotated[
         int,
-        Meta(ge=0, description="Text: sweeps of a flat topic model (LDA) that topics begin with."),
+        Meta(ge=0, description="Text: number of sweeps of LDA from which topics start."),
     ] = 50
     hold_topics: Annotated[
         int,
         Meta(
             ge=0,
-            description="Text: iterations during which tokens keep the topics they begin with.",
+            description="Text: number of first iterations during which tokens keep the topics of "
+            "the start.",
         ),
     ] = 0
     leapfrog_steps: Annotated[
-        int, Meta(ge=1, description="Binary: steps of each Hamiltonian move of the parameters.")
+        int,
+        Meta(
+            ge=1, description="Binary: leapfrog steps of each Hamiltonian move of the parameters."
+        ),
     ] = 25
     slice_every: Annotated[
         int,
         Meta(
             ge=0,
-            description="Binary: iterations from one sweep of slice moves of the parameters to "
-            "the next; 0: none.",
+            description="Binary: iterations between two sweeps of slice sampling of the "
+            "parameters; 0: none.",
         ),
     ] = 10
     assignment_sweeps: Annotated[
-        int, Meta(ge=1, description="Passes of the data through the tree in an iteration.")
+        int, Meta(ge=1, description="Number of passes of the data through the tree per iteration.")
     ] = 1
     settle_every: Annotated[
         int,
         Meta(
             ge=0,
-            description="Iterations between two at which data may also found nodes that fit them; "
-            "0: never, as in the paper, and far fewer nodes.",
+            description="Iterations between two rounds in which data may found new nodes that fit "
+            "them; 0: none, as in the paper, which gives far fewer nodes.",
         ),
     ] = 2
     summarise: Summarise = "map"
