@@ -153,6 +153,9 @@ FAMILIES = (
             **NESTED_VARIANTS,
             "learned": ("model.stop=learned",),
             "trials": ("inference.trials=0",),
+            "bursts": BURSTS,
+            "bursts-few": (*BURSTS, FEW),
+            "bursts-shards": (*BURSTS, SHARDS),
         },
     ),
     Family(

@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from hiertopics.base.arrays import F64, Ints
-from hiertopics.base.errors import DataError, HiertopicsError, RunError, UsageError
+from hiertopics.base.errors import DataError, RunError, UsageError
 from hiertopics.base.visible import visible
 from hiertopics.contract.model import Paths, Summary
 from hiertopics.corpus.data.matching import LABEL_WORDS, OVERLAP, SHARED_WORDS, marks_of
@@ -229,7 +229,19 @@ def _with_columns(theta: sparse.csc_array, columns: dict[int, F64]) -> sparse.cs
     return found
 
 
+def edits_to_carry(run: RunDir) -> list[Edit]:
+    """Return the edits of a run that a run made of it may take over; none where there are none.
+
+    Raises DataError for edits that cannot be read or are not of this run, RunError for a link.
+    """
+    edits = edits_of(run)
+    if edits:
+        require_fitting(run, edits, run.file(EDITS))
+    return edits
+
+
 def carry_edits(
+    edits: Sequence[Edit],
     run: RunDir,
     made: RunDir,
     rows: Ints,
@@ -238,21 +250,13 @@ def carry_edits(
 ) -> None:
     """Write the edits of a run that have a meaning in one made of it, with that one's nodes.
 
-    rows, docs: training documents that both have, by their places in the theta of ``run`` and of
-    ``made``. A node is found again where a node shares five of its branch's ten words and half of
-    its documents (Jaccard), the one that shares most of them; one that another node fits better is
-    not. say: is told which edits fit, and of the others why not. Nothing is written where the file
-    cannot be read, or where ``made`` has edits already.
+    edits: as of ``edits_to_carry``. rows, docs: training documents that both have, by their places
+    in the theta of ``run`` and of ``made``. A node is found again where a node shares five of its
+    branch's ten words and half of its documents (Jaccard), the one that shares most of them; one
+    that another node fits better is not. say: is told which edits fit, and of the others why not.
+    Nothing is written where ``made`` has edits already.
     """
-    if made.file(EDITS).exists():
-        return
-    try:
-        edits = edits_of(run)
-        require_fitting(run, edits, run.file(EDITS))
-    except HiertopicsError as error:
-        say(f"warning: no edits are carried to {made.path}: {error}")
-        return
-    if not edits:
+    if not edits or made.file(EDITS).exists():
         return
     found = _found_again(run, made, rows, docs)
     kept: list[Edit] = []

@@ -17,7 +17,7 @@ from hiertopics.corpus.corpora.inmemory import kept_in, store
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.formats.trust import trusts
 from hiertopics.fitting import driver
-from hiertopics.fitting.editing import carry_edits
+from hiertopics.fitting.editing import carry_edits, edits_to_carry
 from hiertopics.fitting.job import FitResult
 from hiertopics.runs import artifacts
 from hiertopics.runs.origin import lineage
@@ -55,7 +55,7 @@ def refit(
     trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
     target, made = opened(run), RunDir(output)
-    docs = documents_below(target, node)
+    edits, docs = edits_to_carry(target), documents_below(target, node)
     if len(docs) < 2:
         raise UsageError(f"node {node} of {target.path} has {len(docs)} documents: too few to fit")
     train = read_original(target).train
@@ -84,7 +84,7 @@ def refit(
     _name_documents(target, refitted, corpus, docs)
     if result.status == "done":
         own = refitted.split.train_docs
-        carry_edits(target, refitted, docs[own], np.arange(len(own)))
+        carry_edits(edits, target, refitted, docs[own], np.arange(len(own)))
     return result
 
 

@@ -31,7 +31,7 @@ from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.corpus.formats.trust import trusts
 from hiertopics.corpus.holdouts.spec import WITHIN, extended
 from hiertopics.fitting import driver
-from hiertopics.fitting.editing import carry_edits
+from hiertopics.fitting.editing import carry_edits, edits_to_carry
 from hiertopics.fitting.job import FitResult
 from hiertopics.runs import artifacts
 from hiertopics.runs.checkpoints import Fitted, load_checkpoint, resume
@@ -82,7 +82,7 @@ def update(
     if new_words not in NEW_WORDS:
         raise UsageError(f"new words {' or '.join(NEW_WORDS)}, not {new_words!r}")
     before, made = opened(run), RunDir(output)
-    backend = _updated_backend(before)
+    backend, edits = _updated_backend(before), edits_to_carry(before)
     with on_disk(corpus, before.vocab) as path:
         original, added = read_original(before), _read_added(before, path, data or {})
         if added.text_fingerprint == original.whole.text_fingerprint:
@@ -125,7 +125,7 @@ def update(
         _, rows, docs = np.intersect1d(
             before.split.train_docs, updated.split.train_docs, return_indices=True
         )
-        carry_edits(before, updated, rows, docs)
+        carry_edits(edits, before, updated, rows, docs)
     return result
 
 

@@ -31,7 +31,7 @@ from hiertopics.corpus.corpora.inmemory import (
 from hiertopics.corpus.formats.trust import trusts
 from hiertopics.fitting import driver
 from hiertopics.fitting.loop import Callback
-from hiertopics.python import exchange
+from hiertopics.python import exchange, notebook
 from hiertopics.runs import newdocs, soundness
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring import evaluation
@@ -101,6 +101,7 @@ class Run(RunDir):
         return {node: [(int(doc), share) for doc, share in top] for node, top in found.items()}
 
     infer = newdocs.infer
+    show = notebook.show
     evaluate = evaluation.evaluate
 
     @trusts

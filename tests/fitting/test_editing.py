@@ -18,7 +18,7 @@ from hiertopics.corpus.data.matching import marks_of
 from hiertopics.corpus.data.regrouping import joined, moved
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.families.nhdp.summary import regrouped as nhdp_extra
-from hiertopics.fitting.editing import carry_edits
+from hiertopics.fitting.editing import carry_edits, edits_to_carry
 from hiertopics.runs.edits import EDITS, Edit, edits_of, named, read_edits, write_edits
 from hiertopics.runs.newdocs import infer_theta
 from hiertopics.runs.original import read_original
@@ -295,7 +295,8 @@ def test_edits_are_carried_by_words_and_documents(copied: Copied, tmp_path: Path
     hiertopics.merge(path, [c, d], tmp_path / "made")
     run, made, said = RunDir(path), RunDir(tmp_path / "made"), list[str]()
     docs = np.arange(run.theta.shape[0])
-    carry_edits(run, made, docs, docs, said.append)
+    edits = edits_to_carry(run)
+    carry_edits(edits, run, made, docs, docs, said.append)
     (kept,) = edits_of(made)
     for node, before in zip(kept.nodes, (a, b), strict=True):
         assert (made.tree.phi[node.number] == run.tree.phi[before]).all()
@@ -304,12 +305,9 @@ def test_edits_are_carried_by_words_and_documents(copied: Copied, tmp_path: Path
     (made.path / EDITS).unlink()
     mine = marks_of(run.tree, run.theta.toarray()).docs[a]
     n = min(mine.sum(), (~mine).sum())
-    carry_edits(run, made, docs[mine][:n], docs[~mine][:n], said.append)
+    carry_edits(edits, run, made, docs[mine][:n], docs[~mine][:n], said.append)
     assert sum("has no meaning" in line for line in said[2:]) == 2, "documents are looked at"
     assert not (made.path / EDITS).exists()
-    (path / EDITS).write_text("merge: 3")
-    carry_edits(run, made, docs, docs, said.append)
-    assert said[-1].startswith("warning: no edits are carried")
 
 
 def test_update_and_refit_carry_edits(copied: Copied, tmp_path: Path, call: Call) -> None:
@@ -326,3 +324,7 @@ def test_update_and_refit_carry_edits(copied: Copied, tmp_path: Path, call: Call
         assert carried != ("has no meaning" in told.err), told.err
         if carried:
             assert call("edit", words[0], "-o", f"{words[0]}-edited").code == 0
+        (path / EDITS).write_text("merge: 3")
+        told = call(*words, "-o", "another", "-q")
+        assert told.code == 2 and "edits.yaml:1: " in told.err and not (tmp_path / "another").exists()
+        wanted(path, ("merge", a, b))

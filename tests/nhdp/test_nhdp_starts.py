@@ -232,10 +232,11 @@ def test_flat_topics_of_large_corpora_keep_few_entries() -> None:
     auto, few, every = (
         settings_of(variational, responsibilities=kept).inference for kept in ("auto", "few", "all")
     )
-    assert starts.order_of(many, large, auto) is FEW
-    assert starts.order_of(many, large // many, auto) is IN_FIXED_ORDER
+    assert starts.order_of(many, large, auto, bursty=False) is FEW
+    assert starts.order_of(many, large // many, auto, bursty=False) is IN_FIXED_ORDER
     assert (
-        starts.order_of(2, 2, few) is FEW and starts.order_of(many, large, every) is IN_FIXED_ORDER
+        starts.order_of(2, 2, few, bursty=False) is FEW
+        and starts.order_of(many, large, every, bursty=False) is IN_FIXED_ORDER
     )
 
 

@@ -150,7 +150,7 @@ def ends(code: int, victim: Victim, right: Collection[int], says: str) -> list[s
         wrong.append("a traceback")
     refusals = [line for line in lines if line.startswith(ERROR)]
     told_on_stdout = not lines and victim.out.strip()  # as check does
-    if code and refusals != lines[-1:] and not told_on_stdout:
+    if code > 0 and not told_on_stdout and (not refusals or refusals != lines[-1:]):
         wrong.append(f"{len(refusals)} lines of error, {len(lines)} on stderr: {last}")
     if says and says not in err + victim.out:
         wrong.append(f"nothing said of {says!r}: {last}")

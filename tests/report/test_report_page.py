@@ -185,6 +185,23 @@ def reports(
 KINDS = ("tree", "sticks", "axes", "arranged", "one", "groups", "evil", "mixed", "large")
 
 
+def test_a_cell_of_a_notebook_shows_the_whole_page_in_a_frame(
+    show: Callable[..., Opened], finished: Callable[..., Path], tmp_path: Path
+) -> None:
+    """The page follows its addresses in there, too, and loads nothing."""
+    cell = hiertopics.Run(finished("hlda-variational")).show(title="<b>Words", height=500)
+    outer = tmp_path / "notebook.html"
+    outer.write_text(f'<!DOCTYPE html><html class="whole"><body>{cell._repr_html_()}</body></html>')
+    page = show(outer).page
+    frame = page.frames[1]
+    frame.wait_for_selector("html.whole")
+    assert frame.title() == "<b>Words" and page.query_selector("b") is None
+    assert page.query_selector("iframe").bounding_box()["height"] == 500
+    frame.evaluate("() => { location.hash = 't1'; }")
+    frame.evaluate(SETTLED)
+    assert frame.query_selector("#detail h2")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_run_is_shown_at_every_width(

@@ -52,6 +52,8 @@ ELSEWHERE = {
     "support": "fitting/test_support_command",
     "label": "views/test_labels",
     "update": "fitting/test_updating",
+    "edit": "fitting/test_editing",
+    "judge": "views/test_judging",
     **dict.fromkeys(("merge", "drop", "refit"), "fitting/test_reshaping"),
 }
 

@@ -22,6 +22,7 @@ from hiertopics.base import files
 from hiertopics.base.errors import RunError
 from hiertopics.corpus.data.corpus import Corpus, Tags
 from hiertopics.corpus.formats.writing import write_corpus
+from hiertopics.runs.edits import MERGE, Edit, named, write_edits
 from hiertopics.runs.rundir import FOLDERS, NAMES, RunDir
 
 Call = Callable[..., Any]
@@ -45,6 +46,8 @@ USES: dict[str, tuple[str, ...]] = {
     "infer": ("infer", "RUN", "a.ldac", "-o", "theta.npz"),
     "merge": ("merge", "RUN", "1", "2", "-o", "new"),
     "drop": ("drop", "RUN", "2", "-o", "new"),
+    "edit": ("edit", "RUN", "-o", "new"),
+    "judge": ("judge", "RUN", "-o", "sheet.csv"),
     "shape": ("shape", "RUN", "--branches", "2", "-o", "new"),
     "refit": ("refit", "RUN", "0", "-o", "new", "--holdout", "none"),
     "update": ("update", "RUN", "more.ldac", "-o", "new"),
@@ -93,6 +96,12 @@ def opened() -> Opened:
     return Opened()
 
 
+def merge_in(run: RunDir) -> Edit:
+    """Return an edit that makes the last two nodes one."""
+    nodes = run.tree.shown.tolist()[-2:]
+    return Edit(MERGE, tuple(named(run.tree, run.vocab, node) for node in nodes))
+
+
 @pytest.fixture(scope="module")
 def inputs(
     fit_tiny: Callable[..., Any], tiny_corpus: Corpus, tmp_path_factory: pytest.TempPathFactory
@@ -120,6 +129,7 @@ def inputs(
         run = folder / name
         node = RunDir(run).tree.shown[0]
         hiertopics.label(run, int(node), "a name")
+        write_edits(RunDir(run), [merge_in(RunDir(run))])
         if RunDir(run).split.kind != "none":
             hiertopics.evaluate(run)
         shutil.copytree(run, folder / f"{name}-beside")

@@ -73,7 +73,7 @@ def test_every_key_follows_its_explanation(text: str) -> None:
     assert "Takes true or false.\n  learn: true\n" in text
     assert "# A name with: a colon # and a hash. Takes text.\n  name: 'yes'\n" in text
     assert "Takes a number > 0 and < 1.\n  step: 1.0e-05\n" in text
-    assert "unlike the number of workers it changes the result." in joined
+    assert "exchange their counts once per iteration. It changes the result" in joined
     assert max(map(len, lines)) <= 100
     assert not any(line != line.rstrip() for line in lines)
     assert text.endswith("\n")
@@ -85,8 +85,8 @@ def test_keys_of_a_struct_are_explained_above_it(text: str) -> None:
     joined = text.replace("\n  # ", " ")
     assert (
         "Takes {method: quantile or uniform, bins: a whole number >= 2 and <= 1000} or null. "
-        "method (default quantile): Bins that hold equally many rows, or bins of equal width. "
-        "bins (default 5): Bins per column; fewer where values are repeated.\n"
+        "method (default quantile): quantile: bins with equally many rows; uniform: bins of equal "
+        "width. bins (default 5): Number of bins per column; fewer where values are repeated.\n"
         "  discretise: null\n"
     ) in joined
 

@@ -41,7 +41,7 @@ WINGS = {
         ("registry", "states"),
         ("chains", "observed"),
     ),
-    "python": (("exchange",), ("run",), ("estimator",)),
+    "python": (("exchange", "notebook"), ("run",), ("estimator",)),
 }
 """What stands in a wing of several parts, bottom up."""
 

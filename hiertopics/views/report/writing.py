@@ -85,7 +85,7 @@ def report(
     if len({target.absolute() for target in targets}) < len(targets):
         raise UsageError(f"{path} cannot be both the page and its data; choose another name")
     asked = Asked(words, parse_size(limit), text, tuple(sides), cut, supported, words_by, title)
-    page, data, left_out = _made(opened(run), None if other is None else opened(other), asked)
+    page, data, left_out = made_page(opened(run), None if other is None else opened(other), asked)
     writers = {path: files.as_text(page)}
     if json is not None:
         writers[Path(json)] = files.as_text(files.to_json(data) + "\n")
@@ -93,10 +93,13 @@ def report(
     return Report(path, len(page.encode()), left_out)
 
 
-def _made(
+def made_page(
     run: RunDir, other: RunDir | None, asked: Asked
 ) -> tuple[str, dict[str, Any], tuple[str, ...]]:
-    """Return the page, its data and what is left out of both."""
+    """Return the page, its data and what is left out of both, in sentences.
+
+    Raises UsageError, DataError or RunError.
+    """
     tree = run.supported_tree
     if asked.supported is not None:
         tree = supported_part(run, tree, asked.supported)
