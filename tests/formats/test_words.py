@@ -22,6 +22,7 @@ from hiertopics.base.errors import DataError, UsageError
 from hiertopics.corpus.corpora import conversion
 from hiertopics.corpus.corpora.checking import advised
 from hiertopics.corpus.corpora.dataset import load_corpus
+from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.formats import trust, words
 from hiertopics.corpus.formats.html import text_of_html
 from hiertopics.corpus.formats.reading import read_corpus
@@ -353,7 +354,7 @@ def test_the_main_part_of_pages(tmp_path: Path) -> None:
     assert {"menu", "imprint", "tree"} <= set(read_corpus(folder).vocab)
     found = read_corpus(Source(folder, html="main", snippets=80))
     assert set(found.vocab) == {"oaks", "an", "is", "tree", *(f"oak{n}" for n in range(20))}
-    assert found.snippets is not None
+    assert isinstance(found, Corpus) and found.snippets is not None
     assert found.snippets[0] == "Oaks An oak0 is a tree."
     assert advised(DataConfig(corpus=str(folder)))["html"] == "main"
 

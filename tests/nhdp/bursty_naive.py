@@ -91,7 +91,9 @@ class Twin:
         n_w = np.bincount(cells.word, self.tables, self.data.n_words)
         anywhere = (n_w + self.eta) / (n_w.sum() + self.eta * self.data.n_words)
         rest = 0.0
-        for pair, (doc, word) in enumerate(zip(self.doc_of, cells.word, strict=True)):
+        for pair, (doc, word) in enumerate(
+            zip(self.doc_of.tolist(), cells.word.tolist(), strict=True)
+        ):
             if not pair or self.doc_of[pair - 1] != doc:
                 rest = 1.0 - self.theta(doc, nothing).sum() if rule.elsewhere else 0.0
             one = {"one": 1.0, "pair": self.tables[pair], "nothing": 0.0}[rule.out]

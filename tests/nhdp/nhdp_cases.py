@@ -16,7 +16,7 @@ from hiertopics.corpus.data.tree import Tree
 from hiertopics.families.flat.layout import Data, Piece, build_piece, lay_out, parts_of
 from hiertopics.families.nhdp import documents
 from hiertopics.families.nhdp.document_kernels import unpack
-from hiertopics.families.nhdp.layout import Local, shape_of
+from hiertopics.families.nhdp.layout import AnyLocal, shape_of
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.state import State, counted, sweep
 
@@ -65,7 +65,7 @@ def state_of(
     """Return the state of these responsibilities [n_pairs, K], in their dtype."""
     parts = np.split(by_node, data.cell_bounds[1:-1])
 
-    def own(piece: Piece, resp: Floats) -> Local:
+    def own(piece: Piece, resp: Floats) -> AnyLocal:
         cuts = piece.cells.cuts
         rows = lambda first, last: resp[cuts[first, 0] : cuts[last - 1, -1]]  # noqa: E731
         return documents.begin(piece, rows, mixing.shape.ancestry, least, Room())

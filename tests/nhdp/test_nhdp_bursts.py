@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,17 +16,18 @@ from test_nhdp_sweep import ETA, naive_of, own_nodes, some_corpus
 from hiertopics.contract.engine import Workers
 from hiertopics.contract.model import Sizes
 from hiertopics.contract.states import to_arrays
+from hiertopics.families.flat.burst_kernels import Seating
 from hiertopics.families.flat.bursts import Plan
-from hiertopics.families.flat.layout import Data, lay_out
+from hiertopics.families.flat.layout import Data, counts_of, lay_out
 from hiertopics.families.hdp import burst_learning
 from hiertopics.families.hdp.bursty import tables_of_documents, tables_of_pairs
-from hiertopics.families.nhdp import document_kernels, learning, starts
+from hiertopics.families.nhdp import document_kernels, flat_starts, learning, starts
 from hiertopics.families.nhdp import variational as nhdp
 from hiertopics.families.nhdp.layout import BurstyLocal
 from hiertopics.families.nhdp.prediction import fold_in
 from hiertopics.families.nhdp.simulate import simulate
 from hiertopics.families.nhdp.state import BurstyState, recount, sweep
-from hiertopics.families.nhdp.sweep_kernels import NOT_SEATED, Seating, share_elsewhere
+from hiertopics.families.nhdp.sweep_kernels import NOT_SEATED, share_elsewhere
 from hiertopics.numeric.pitman_yor import mean_tables
 
 PROCESS = (0.4, 1.5)
@@ -44,7 +46,8 @@ def bursty_state(mixing: Any, data: Data, r: Any, least: float = 0.0) -> BurstyS
     plain = state_of(mixing, data._replace(bursts=None), r, least=least)
 
     def seated(piece: Any, local: Any, _: None) -> Any:
-        return BurstyLocal(*local, piece.cells.tokens.astype(r.dtype)), None
+        tables = piece.cells.tokens.astype(r.dtype)
+        return BurstyLocal(**local._asdict(), pair_tables=tables), None
 
     plain.local.step(seated, None)
     assert data.bursts is not None
@@ -143,7 +146,7 @@ def test_a_fold_in_equals_its_slow_twin(n_sweeps: int) -> None:
 
 
 def test_a_fold_in_that_refits_no_tables_is_the_plain_one() -> None:
-    counts = corpus_of([DOCUMENT, [0, 0, 0], [1, 1, 1]]).counts
+    counts = corpus_of([list(DOCUMENT), [0, 0, 0], [1, 1, 1]]).counts
     mixing, phi = mixing_of(T5), PHI.T.copy()
     plain, tables = fold_in(mixing, phi, counts, at(0))
     np.testing.assert_array_equal(tables, counts.data)
@@ -154,7 +157,7 @@ def test_a_fold_in_that_refits_no_tables_is_the_plain_one() -> None:
 
 def test_a_placed_document_has_a_table_for_each_of_its_words_at_least() -> None:
     tree = tiny_tree()
-    tree.extra["bursts"] = np.array(PROCESS)
+    tree = replace(tree, extra={**tree.extra, "bursts": np.array(PROCESS)})
     corpus = corpus_of([[4, 1, 2], [0, 0, 0]])
     placed = nhdp.bursty.infer(tree, corpus, settings_of(nhdp.bursty), at(0))
     assert placed.tables is not None
@@ -172,14 +175,14 @@ def test_shares_are_learned_from_real_numbers_of_tables(seed: int) -> None:
     recount(state, data)
     sums, tree = learning.gather(state, data), naive_of(mixing)
     tables, growth, stops = np.zeros(9), np.zeros(9), np.zeros((3, 9))
-    r, times = resp_of(state, data), tables_of_pairs(state)
+    r, times = resp_of(state, data).astype(np.float64), tables_of_pairs(state).astype(np.float64)
     assert (times != np.rint(times)).any()
     for cuts in data.cells.cuts:
         if cuts[0] < cuts[-1]:
-            own = (r[cuts[0] : cuts[-1]], times[cuts[0] : cuts[-1]])
-            its_tables, its_growth = expected_tables(tree, *own)
+            its_r, its_times = r[cuts[0] : cuts[-1]], times[cuts[0] : cuts[-1]]
+            its_tables, its_growth = expected_tables(tree, its_r, its_times)
             tables, growth = tables + its_tables, growth + its_growth
-            stops += expected_stops(tree, *own)
+            stops += expected_stops(tree, its_r, its_times)
     np.testing.assert_allclose(sums.tables, tables, atol=1e-9)
     np.testing.assert_allclose(sums.growth, growth, atol=1e-9)
     np.testing.assert_allclose([sums.stops, sums.goes, sums.visits], stops, atol=1e-9)
@@ -272,8 +275,8 @@ def test_a_part_of_documents_has_its_part_of_the_concentration() -> None:
     """Half of one document and all of another: by tokens two thirds."""
     settings = settings_of(nhdp.bursty, **SHORT)
     data = nhdp.prepare(corpus_of([[2, 2, 2, 2], [4, 4, 0, 0]]), settings)
-    counts = starts.counts_of(data)
-    parts = starts.flat_starts.parts(np.array([0, 0, 1, 1, 0, 0]), counts)
+    counts = counts_of(data)
+    parts = flat_starts.parts(np.array([0, 0, 1, 1, 0, 0]), counts)
     plan = starts.plan_inside(data.bursts, parts[0], counts)
     assert plan is not None and data.bursts is not None
     assert plan.concentration == pytest.approx(100.0 * (4 * 0.5 + 8 * 1.0) / 12)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import anndata
+import anndata  # type: ignore[import-untyped]
 import numpy as np
 import pandas  # type: ignore[import-untyped]
 from altered import Arrays
@@ -127,7 +127,8 @@ def pointers_that_end_in_zero(scene: Scene) -> None:
     shards = scene.here / "labelled.shards"
     scene.give("nothing", "convert", corpus, shards)
     resealed(shards, "tags.npz", lead_away_of_tags)
-    for words in (fit_words(shards, new, "hdp-cvb0"), ["check", shards]):
+    uses: tuple[list[Any], ...] = (fit_words(shards, new, "hdp-cvb0"), ["check", shards])
+    for words in uses:
         scene.give("pointers of tags.npz", *words, code=1, says=DAMAGED)
     checkpoints = sorted((run / "checkpoints").iterdir())
     for what, value in (("a path's node is 2**31 - 1", 2**31 - 1), ("a path's node is -7", -7)):
@@ -187,11 +188,12 @@ def repeated_names(scene: Scene) -> None:
     wrong = [] if alike > 0.95 else [f"{alike:.0%} of the cells alone"]
     scene.require("infer puts cells to topics of their own genes", wrong)
     _write_genes(path, counts, ["a", "b", "", "c", "d", "e"])
-    for given in (
+    commands: tuple[list[object], ...] = (
         ["check", path],
-        fit_words(path, scene.here / "new", "hdp-gibbs"),
+        [*fit_words(path, scene.here / "new", "hdp-gibbs")],
         *(["convert", path, scene.here / f"d.{ending}"] for ending in ("ldac", "shards")),
-    ):
+    )
+    for given in commands:
         scene.give("an empty name of a gene", *given, code=2, says="empty")
 
 

@@ -6,6 +6,7 @@ import asyncio
 import resource
 import shutil
 import signal
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def kernels_on_disk(scene: Scene) -> None:
     sound = (scene.here / "theta.npz").read_bytes()
     files = [path for path in cache.rglob("*") if path.is_file()]
     scene.require(f"{len(files)} files of kernels", [] if files else ["none"])
-    edits = {
+    edits: dict[str, Callable[[bytes], bytes]] = {
         "empty": lambda data: b"",
         "50 bytes": lambda data: data[:50],
         "garbage": lambda data: b"\x80\x04garbage" * 20,

@@ -138,7 +138,7 @@ def fresh(words: Sequence[str], said: Path, **options: Any) -> Victim:
     """
     said.mkdir(parents=True, exist_ok=True)
     with open(said / "out", "wb") as out, open(said / "err", "wb") as err:
-        streams = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err}
+        streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err}
         command = [sys.executable, "-m", "hiertopics", *words]
         process: subprocess.Popen[bytes] = subprocess.Popen(command, **(streams | options))
     return Victim(process.pid, said, process)
