@@ -27,6 +27,7 @@ from hiertopics.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from hiertopics.runs.rundir import RunDir
     from hiertopics.views.render.records import Grid
 
 COLUMNS = ("id", "share", "own", "documents")
@@ -52,7 +53,7 @@ COLUMNS = ("id", "share", "own", "documents")
     metavar="N",
     help="With --by group: also the N groups with the most similar topics.",
 )
-@forms("csv")
+@forms("csv", "vega-lite")
 def topics_command(
     run: str | None,
     node: int | None,
@@ -75,6 +76,8 @@ def topics_command(
         raise click.UsageError("--docs has no meaning with --by")
     if sides and (by in (None, "group")):
         raise click.UsageError("--side has no meaning without --by COLUMN")
+    if form == "vega-lite" and by in (None, "group"):
+        raise click.UsageError("--format vega-lite has no meaning without --by COLUMN")
     from hiertopics.views.topics import topic_text, topics
 
     run, node = newest_node(run, node)
@@ -97,6 +100,8 @@ def topics_command(
         return 0
     if form == "csv":
         put(_csv(rows, by), nl=False)
+    elif form == "vega-lite":
+        put(_chart(target, rows, str(by)))
     elif node is not None and by is None:
         put_text(topic_text(rows[0]))
     elif by == "group":
@@ -119,6 +124,15 @@ def _csv(rows: list[dict[str, Any]], by: str | None) -> str:
     if by == "group":
         return to_group_csv(rows)
     return to_csv([tuple(rows[0]) if rows else (), *(row.values() for row in rows)])
+
+
+def _chart(run: RunDir, rows: list[dict[str, Any]], by: str) -> str:
+    from hiertopics.base.files import to_json
+    from hiertopics.corpus.data.naming import names_of
+    from hiertopics.views.render.charts import to_vega_lite
+
+    names = dict(enumerate(names_of(run.tree, run.vocab).texts))
+    return to_json(to_vega_lite(rows, by, names))
 
 
 def _topics(rows: list[dict[str, Any]], with_documents: bool) -> Grid:

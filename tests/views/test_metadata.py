@@ -235,6 +235,27 @@ def test_every_format_of_topics_by_column_says_the_same(folder: Path, call: Call
             hiertopics.views.bycolumn.MOST_VALUES = before
 
 
+def test_a_chart_holds_the_records_by_topic(folder: Path, call: Call) -> None:
+    """Numbers are drawn as a line in a band, names as points; nothing is loaded."""
+    run = folder / "run"
+    for column, marks in (("year", ["area", "line"]), ("by", ["rule", "point"])):
+        outcome = call("topics", run, "--by", column, "--format", "vega-lite")
+        chart, records = json.loads(outcome.out), hiertopics.topics(run, by=column)
+        layers = [layer["mark"] for layer in chart["spec"]["layer"]]
+        assert [mark if isinstance(mark, str) else mark["type"] for mark in layers] == marks
+        values = chart["data"]["values"]
+        assert [value["share"] for value in values] == [record["share"] for record in records]
+        titles = [f"[{record['id']}] " for record in records]
+        assert all(map(str.startswith, [value["topic"] for value in values], titles))
+        assert all(len(value["topic"].split()) > 1 for value in values)
+        wanted = [float(r["value"]) if column == "year" else r["value"] for r in records]
+        assert [value["value"] for value in values] == wanted
+        assert "url" not in outcome.out
+    for words in ((), ("--by", "group")):
+        refused = call("topics", run, *words, "--format", "vega-lite")
+        assert refused.code == 2 and "without --by COLUMN" in refused.err
+
+
 def test_fields_that_come_late_or_go_are_empty_elsewhere() -> None:
     table = Metadata()
     for values in ({"a": 1}, {"b": "x"}, {"a": None, "c": {"deep": 1}}, {"a": [2, "3"], "c": "y"}):

@@ -1,0 +1,103 @@
+"""Shares of topics by a column of documents as a chart: a specification of Vega-Lite.
+
+It holds its data and loads nothing; any program that draws Vega-Lite shows it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
+PANELS = 4
+"""Topics that stand beside each other."""
+
+WIDTH, HEIGHT = 220, 130
+"""Of a topic's panel, in pixels."""
+
+
+def to_vega_lite(
+    rows: Sequence[Mapping[str, Any]], column: str, called: Mapping[int, str]
+) -> dict[str, Any]:
+    """Return a chart with a panel for each topic, in the order of ``rows``.
+
+    rows: records of ``bycolumn.by_column``. called: the words that topics are called by. Where all
+    values of the column are numbers the share is a line in a band of its interval; else a point for
+    each value, in the order of the records.
+    """
+    numbers = [_number(str(row["value"])) for row in rows]
+    in_order = bool(rows) and None not in numbers
+    values = [
+        {
+            "topic": _title(row, called),
+            "value": number if in_order else row["value"],
+            **{name: row[name] for name in ("share", "low", "high", "n_docs", "of")},
+        }
+        for row, number in zip(rows, numbers, strict=True)
+    ]
+    topics = list(dict.fromkeys(value["topic"] for value in values))
+    return {
+        "$schema": SCHEMA,
+        "data": {"values": values},
+        "facet": {"field": "topic", "type": "nominal", "title": None, "sort": topics},
+        "columns": PANELS,
+        "spec": {
+            "width": WIDTH,
+            "height": HEIGHT,
+            "encoding": {"x": _places(column, values, in_order)},
+            "layer": _lines() if in_order else _points(),
+        },
+        "resolve": {"scale": {"y": "independent"}},
+    }
+
+
+def _title(row: Mapping[str, Any], called: Mapping[int, str]) -> str:
+    name = row.get("name") or called.get(row["id"], "")
+    return f"[{row['id']}] {name}".rstrip()
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _places(column: str, values: Sequence[Mapping[str, Any]], in_order: bool) -> dict[str, Any]:
+    if not in_order:
+        sort = list(dict.fromkeys(value["value"] for value in values))
+        return {"field": "value", "type": "nominal", "title": column, "sort": sort}
+    scale, axis = {"zero": False, "nice": False}, {"format": "d"}
+    whole = all(float(value["value"]).is_integer() for value in values)
+    place = {"field": "value", "type": "quantitative", "title": column, "scale": scale}
+    return place | ({"axis": axis} if whole else {})
+
+
+SHARE = {"field": "share", "type": "quantitative", "title": "share", "axis": {"format": "%"}}
+INTERVAL = {"y": SHARE | {"field": "low"}, "y2": {"field": "high"}}
+TOLD = [
+    {"field": "value", "type": "nominal"},
+    *(
+        {"field": name, "type": "quantitative", "format": ".2%"}
+        for name in ("share", "low", "high")
+    ),
+    {"field": "n_docs", "type": "quantitative", "title": "documents at the topic"},
+    {"field": "of", "type": "quantitative", "title": "documents of the value"},
+]
+"""What a reader sees who points at a mark."""
+
+
+def _lines() -> list[dict[str, Any]]:
+    return [
+        {"mark": {"type": "area", "opacity": 0.25}, "encoding": INTERVAL},
+        {"mark": {"type": "line", "point": True}, "encoding": {"y": SHARE, "tooltip": TOLD}},
+    ]
+
+
+def _points() -> list[dict[str, Any]]:
+    return [
+        {"mark": "rule", "encoding": INTERVAL},
+        {"mark": {"type": "point", "filled": True}, "encoding": {"y": SHARE, "tooltip": TOLD}},
+    ]
