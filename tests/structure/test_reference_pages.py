@@ -9,6 +9,8 @@ import click
 import pytest
 from guide import ROOT
 
+from hiertopics.cli import COMMANDS
+
 SCRIPT = ROOT / "docs" / "build_reference.py"
 PAGES: dict[str, Callable[[], str]] = runpy.run_path(str(SCRIPT))["PAGES"]
 
@@ -29,3 +31,12 @@ def test_a_new_option_is_seen() -> None:
     )
     entry = runpy.run_path(str(SCRIPT))["_option"]
     assert entry(option) == "- `-x`, `--extra N`: More. [default: 3]"
+
+
+def test_every_command_has_a_man_page_with_its_options() -> None:
+    pages = runpy.run_path(str(ROOT / "docs" / "build_man.py"))["pages"]()
+    assert set(pages) == {"hiertopics.1", *(f"hiertopics-{name}.1" for name in COMMANDS)}
+    for name, summary in COMMANDS.items():
+        page = pages[f"hiertopics-{name}.1"]
+        assert page.startswith(".TH ") and "\\fB\\-\\-" in page, "its options"
+        assert summary in page and summary in pages["hiertopics.1"]
