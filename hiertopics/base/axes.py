@@ -126,6 +126,11 @@ class Declared(NamedTuple):
     kinds: tuple[Any, ...]
     axes: Axes | None
 
+    @property
+    def is_of_fit(self) -> bool:
+        """Whether an array has the precision of the fit: single precision may stand there."""
+        return np.floating in self.kinds or np.float32 in self.kinds
+
     def is_one_value(self, array: NDArray[Any]) -> bool:
         """Tell whether an array is the one value that may stand for a row of them."""
         scalars = any(kind in SCALARS for kind in self.kinds)
@@ -168,6 +173,19 @@ class Field(NamedTuple):
     name: str
     told: Declared
     array: NDArray[Any]
+
+
+def require_one_float(fields: Iterable[Field]) -> None:
+    """Raise ValueError unless arrays of the fit's precision have one type, of 4 or 8 bytes.
+
+    A fit has all of them in single, or all in double precision. Arrays that are always in double
+    precision are not among them.
+    """
+    tables = [each for each in fields if each.told.is_of_fit and each.array.dtype.kind == "f"]
+    for name, _, array in tables:
+        if array.dtype.itemsize not in (4, 8) or array.dtype != tables[0].array.dtype:
+            first = tables[0]
+            raise ValueError(f"{name} holds {array.dtype}, {first.name} {first.array.dtype}")
 
 
 def require_axes(fields: Iterable[Field], lengths: Lengths) -> None:

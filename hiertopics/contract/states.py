@@ -14,7 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.base.arrays import I64
-from hiertopics.base.axes import Field, Lengths, declared, require_axes, require_ranges
+from hiertopics.base.axes import (
+    Declared,
+    Field,
+    Lengths,
+    declared,
+    require_axes,
+    require_one_float,
+    require_ranges,
+)
 from hiertopics.contract.engine import Each, Pieces, as_given, cut
 from hiertopics.contract.model import Backend, Context, Settings, Sharded
 
@@ -118,6 +126,7 @@ def check(backend: Backend[Any, Any, Any, Any], arrays: Arrays, lengths: Lengths
     tables = [(fields, lengths)]
     if backend.pieces is not None:
         tables += _bind_pieces(backend.pieces.Local, pieces, lengths)
+    require_one_float([field for table, _ in tables for field in table])
     for table, known in tables:
         require_ranges(table, known)
     # Whole records last: what they look at has the right types and axes by now.
@@ -252,6 +261,10 @@ def from_arrays(
     return state
 
 
+def _holds_float(told: Declared, array: NDArray[Any]) -> bool:
+    return float in told.kinds and int not in told.kinds and array.dtype.kind in "fiu"
+
+
 class _Reader:
     """Takes the arrays of records out of ``left``."""
 
@@ -291,9 +304,12 @@ class _Reader:
             while any(other.startswith(f"{name}.{len(found)}.") for other in self.left):
                 found.append(self.record(given.get(item, item), f"{name}.{len(found)}."))
             return found
-        array = self._popped(name)
-        self.fields.append(Field(name, declared(kind), array))
-        return array if array.ndim else array.item()
+        array, told = self._popped(name), declared(kind)
+        self.fields.append(Field(name, told, array))
+        if array.ndim:
+            return array
+        # Kernels are compiled by type: a number that is read is of the type that a fit has there.
+        return float(array.item()) if _holds_float(told, array) else array.item()
 
     def _taken(self, prefix: str) -> Arrays:
         names = [name for name in self.left if name.startswith(prefix)]

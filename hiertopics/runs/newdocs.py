@@ -18,7 +18,7 @@ from scipy import sparse
 
 from hiertopics.base import files
 from hiertopics.base.arrays import I64
-from hiertopics.base.errors import HiertopicsError, NumericalError, UsageError
+from hiertopics.base.errors import HiertopicsError, NumericalError, RunError, UsageError
 from hiertopics.base.progress import said
 from hiertopics.base.room import Room
 from hiertopics.base.visible import steady
@@ -265,14 +265,17 @@ def place(
 ) -> Posterior:
     """Return theta of documents over the columns of a tree that was fitted by an experiment.
 
-    Where a document lies depends on no other. Raises NumericalError where theta is no distribution.
+    Where a document lies depends on no other. Raises RunError where the tree is damaged,
+    NumericalError where theta is no distribution.
     """
     backend = registry.load_for(experiment)
     settings = Settings(experiment.model, experiment.inference)
     context = Context(experiment.seed if seed is None else seed, 0, engine)
     check_fitted(tree, backend, settings)
-    posterior: Posterior = backend.infer(tree, corpus, settings, context)
     try:
+        posterior: Posterior = backend.infer(tree, corpus, settings, context)
+        if posterior.theta.shape[1] != tree.n_nodes:
+            raise RunError("model.npz is damaged: its last row is not what lies outside the tree")
         check_posterior(posterior)
     except NumericalError as error:
         raise NumericalError(f"{error}{blamed(experiment, corpus)}") from error

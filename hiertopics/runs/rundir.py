@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,13 @@ from scipy import sparse
 
 from hiertopics.base import files
 from hiertopics.base.arrays import F64, I32, I64, Bools
-from hiertopics.base.axes import require_below, require_numbers, require_whole
+from hiertopics.base.axes import (
+    Axes,
+    require_below,
+    require_declared,
+    require_numbers,
+    require_whole,
+)
 from hiertopics.base.errors import HiertopicsError, RunError, UsageError
 from hiertopics.contract.model import Paths
 from hiertopics.corpus.data.membership import branch_counts, branch_members
@@ -42,6 +48,12 @@ from hiertopics.runs.manifest import (
 from hiertopics.settings.config import Experiment, dump
 
 RUNS = Path("runs")
+VALUES = Annotated[F64, Axes("n_entries", least=0)]
+"""Entries of theta: shares of documents."""
+
+OFF_ONE = 1e-6
+"""How far above 1 a share may be."""
+
 LOCK = ".lock"
 NAMES = (
     LOCK,
@@ -398,6 +410,10 @@ class RunDir:
         if theta.shape != wanted:
             found = "documents and nodes, but the run has"
             raise RunError(f"{path} is damaged: {_by(theta.shape)} {found} {_by(wanted)}")
+        with files.readable(path, ValueError, what="its values are no shares: "):
+            require_declared("data", theta.data, VALUES, {})
+            if theta.nnz and theta.data.max() > 1 + OFF_ONE:
+                raise ValueError("one is above 1")
         return theta
 
     @cached_property

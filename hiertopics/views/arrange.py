@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from scipy import sparse
 
-from hiertopics.base.errors import RunError
+from hiertopics.base.errors import RunError, UsageError
 from hiertopics.corpus.data.arranging import arrange, banded, contexts
 from hiertopics.corpus.data.membership import branch_counts, columns_of, documents_with
 from hiertopics.corpus.data.tree import Tree
@@ -26,6 +26,8 @@ def arranged(run: RunDir) -> Tree:
             "topics are counted by; fit the run again in another directory"
         )
     tree = run.supported_tree
+    if tree.vectors is not None:
+        raise UsageError("--arrange is for topics of words; these nodes have vectors")
     context = contexts(run.theta, lengths, tree.phi)
     found = banded(arrange(tree, documents_with(run.theta, lengths).toarray(), context))
     theta = sparse.csr_array(run.theta @ columns_of(found, tree.n_nodes))

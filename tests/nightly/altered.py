@@ -335,6 +335,8 @@ def _altered_header(data: bytes, chance: Random) -> bytes:
 
 def _alter(arrays: Arrays, chance: Random) -> None:
     """Change an array: values, order, pointers, type, shape; or take it away."""
+    if not arrays:
+        return
     name = chance.choice(sorted(arrays))
     array = arrays[name].copy()
     kind = chance.random()
@@ -400,7 +402,7 @@ def _other_shape(array: NDArray[Any], chance: Random) -> NDArray[Any]:
 def _other_type(array: NDArray[Any], chance: Random) -> NDArray[Any]:
     try:
         return array.astype(chance.choice(DTYPES))
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RuntimeError):
         return np.zeros(array.shape, "S2")
 
 

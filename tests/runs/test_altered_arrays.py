@@ -14,6 +14,7 @@ from scipy import sparse
 
 from hiertopics.base import files
 from hiertopics.base.errors import RunError
+from hiertopics.runs.rundir import RunDir
 
 Fit = Callable[..., Any]
 Call = Callable[..., Any]
@@ -122,6 +123,33 @@ STATES: dict[str, tuple[str, tuple[str, ...], Callable[[Arrays], object], str]] 
     ),
     "a parent behind its child": (
         "tssb-mcmc", (), _set("now.0.nodes.parent", 1, 5), "no node before it",
+    ),
+    "a process beyond its range": (
+        "tssb-mcmc", (), _set("now.0.process.gamma", (), 1e300),
+        "gamma is 1e+300, which is outside 1 .. 10",
+    ),
+    "a root without parameters": (
+        "tssb-mcmc", (), _set("now.0.nodes.known", slice(None), False), "are not known",
+    ),
+    "a stick longer than one": (
+        "tssb-mcmc", (), _set("now.0.nodes.log_nu", 0, 0.5), "log_nu has a value",
+    ),
+    "a share above one": (
+        "tssb-mcmc", (), _set("now.0.nodes.value", (0, 0), 1e9), "log of a share is above 0",
+    ),
+    "two precisions": (
+        "hdp-pcvb0", (), lambda arrays: arrays.update(n_wk=arrays["n_wk"].astype(np.float64)),
+        "float32",
+    ),
+    "two precisions of few entries": (
+        "hdp-cvb0", ("inference.responsibilities=few",),
+        lambda arrays: arrays.update(n_wk=arrays["n_wk"].astype(np.float64)), "float32",
+    ),
+    "half precision": (
+        "hdp-pcvb0", (), lambda arrays: arrays.update(
+            {name: array.astype(np.float16) for name, array in arrays.items()
+             if array.dtype == np.float32}
+        ), "float16",
     ),
     "another type": (
         "lda-gibbs", (), lambda arrays: arrays.update({"now.0.z": arrays["now.0.z"] * 1.0}),
@@ -239,3 +267,77 @@ def test_a_model_has_what_its_backend_needs(
     outcome = call("infer", str(run), str(tiny_file), "-o", str(tmp_path / "theta.npz"))
     assert outcome.code == 1 and outcome.err.count("\n") == 1, outcome
     assert "model.npz is damaged: " in outcome.err and what in outcome.err
+
+
+TREES: dict[str, tuple[str, str, Callable[[Arrays], object], str]] = {
+    "vectors in a row": (
+        "hca-variational", "model.npz", lambda arrays: arrays.update(mean=arrays["mean"][:, 0]),
+        "mean has 1 axes",
+    ),
+    "neither words nor vectors": (
+        "hca-variational", "model.npz", lambda arrays: arrays.pop("mean"), "no array 'phi'",
+    ),
+    "shares of other nodes": (
+        "tssb-mcmc", "model.npz", lambda arrays: arrays.update(shares=arrays["shares"].T),
+        "shares has",
+    ),
+    "shares of another topic": (
+        "tssb-mcmc", "model.npz", lambda arrays: arrays.update(topics=arrays["topics"][:-1]),
+        "topics has",
+    ),
+    "no node": (
+        "multinomial", "model.npz", lambda arrays: arrays["kind"].fill(1), "it has no node",
+    ),
+    "groups without weights": (
+        "chdp-gibbs", "model.npz",
+        lambda arrays: arrays.update(group_docs=np.array([3])), "group_theta has not",
+    ),
+    "a huge share": ("hdp-gibbs", "theta.npz", _set("data", 1, 1e300), "one is above 1"),
+    "a negative share": ("hdp-gibbs", "theta.npz", _set("data", 1, -1e300), "below 0"),
+    "shares that are yes or no": (
+        "hlda-gibbs", "theta.npz", lambda arrays: arrays.update(data=arrays["data"] > 0), "bool",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", TREES)
+def test_views_hold_a_tree_and_theta_against_what_they_read_there(
+    copied: Callable[..., Path], call: Call, case: str
+) -> None:
+    backend, name, change, what = TREES[case]
+    run = copied(backend)
+    resealed(run, name, change)
+    outcome = call("show-tree", run, "--docs", "2")
+    assert outcome.code == 1 and outcome.err.count("\n") == 1, outcome
+    assert f"{name} is damaged: " in outcome.err and what in outcome.err
+
+
+@pytest.mark.slow
+def test_words_without_counts_are_no_split(copied: Callable[..., Path], call: Call) -> None:
+    run = copied()
+    resealed(run, "split.npz", lambda arrays: arrays.update(word_counts=np.zeros(0, np.int64)))
+    outcome = call("eval", run, "--heldout")
+    assert outcome.code == 1 and "split.npz is damaged: word_counts is 0" in outcome.err
+
+
+@pytest.mark.slow
+def test_a_tree_without_its_last_row_places_nothing(
+    copied: Callable[..., Path], call: Call, tiny_file: Path, tmp_path: Path
+) -> None:
+    """The last row of the nested CRP is what lies outside of the tree."""
+    run = copied("hlda-variational")
+    resealed(run, "model.npz", _set("kind", -1, 0))
+    outcome = call("infer", run, tiny_file, "-o", tmp_path / "theta.npz")
+    assert outcome.code == 1 and "model.npz is damaged: " in outcome.err
+
+
+@pytest.mark.slow
+def test_rows_that_fit_nowhere_are_named(
+    copied: Callable[..., Path], call: Call, tmp_path: Path
+) -> None:
+    run = copied("hca-variational")
+    resealed(run, "model.npz", lambda arrays: arrays.update(mu=arrays["mu"] * 0 + 1e300))
+    np.save(tmp_path / "more.npy", np.ones((3, RunDir(run).tree.n_columns)))
+    outcome = call("infer", run, tmp_path / "more.npy", "-o", tmp_path / "theta.npz")
+    assert outcome.code == 1 and "document 0 has a chance at no node" in outcome.err

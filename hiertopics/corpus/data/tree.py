@@ -20,7 +20,6 @@ from hiertopics.base.axes import (
     declared,
     require_declared,
     require_finite,
-    require_numbers,
     require_type,
 )
 from hiertopics.corpus.data.names import unpack_names
@@ -39,6 +38,15 @@ GROUPS = {
     "group_theta": Annotated[F64, Axes("n_groups", "n_nodes", least=0, maybe_empty=True)],
 }
 """Arrays of groups of documents, where a tree's backend knows of some; ``group_names`` besides."""
+
+VECTORS = {name: Annotated[F64, Axes("n_nodes", "n_columns")] for name in ("mean", "telling")}
+"""Arrays of a tree of vectors: the vector of each node, and how telling its columns are."""
+
+MIXTURES = {
+    "shares": Annotated[F64, Axes("n_nodes", "n_topics", least=0)],
+    "topics": Annotated[F64, Axes("n_topics", "n_words", least=0)],
+}
+"""Arrays of a tree whose nodes mix topics."""
 
 OWN = ("phi", "parent", "kind", "weight", "n_docs", "n_tokens")
 
@@ -376,17 +384,17 @@ def require_tree(tree: Tree) -> None:
         require_finite(name, array)
         if array.size and array.min() < 0:
             raise ValueError(f"{name} has a negative number")
-    for name in ("mean", "telling"):
-        rows = tree.extra.get(name)
-        if rows is not None and tree.phi.shape[1] == 0:
-            require_numbers(name, rows, tree.n_nodes, *rows.shape[1:2])
-            if rows.shape != tree.extra["mean"].shape:
-                raise ValueError(f"{name} has other columns than mean")
-    lengths = {"n_nodes": tree.n_nodes}
-    for name, hint in GROUPS.items():
+    if not len(tree.shown):
+        raise ValueError("it has no node")
+    lengths = {"n_nodes": tree.n_nodes, "n_words": tree.phi.shape[1]}
+    mixed = MIXTURES if tree.extra.keys() >= MIXTURES.keys() else {}
+    for name, hint in {**(VECTORS if not lengths["n_words"] else mixed), **GROUPS}.items():
         if name in tree.extra:
             require_declared(name, tree.extra[name], hint, lengths)
     if "group_docs" in tree.extra:
+        theta = tree.extra.get("group_theta")
+        if theta is not None and len(theta) != len(tree.extra["group_docs"]):
+            raise ValueError("group_theta has not a row for each of group_docs")
         if "group_names" not in tree.extra:
             raise ValueError("it has no group_names")
         if len(unpack_names("group_names", tree.extra)) != len(tree.extra["group_docs"]):

@@ -141,7 +141,7 @@ def _refuse_misfits(split: Split) -> None:
         ("unknown", n_rows),
     ):
         row = getattr(split, name)
-        if row is None or (name == "word_counts" and not len(np.atleast_1d(row))):
+        if row is None:
             continue
         require_numbers(name, row, length)
         if row.size and row.min() < 0:

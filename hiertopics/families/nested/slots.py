@@ -15,6 +15,7 @@ from scipy import sparse
 from scipy.special import betaln, psi
 
 from hiertopics.base.arrays import F64, I32, I64, Floats, Ints, Numbers
+from hiertopics.base.errors import NumericalError
 from hiertopics.contract.model import PathMixture, Paths, Posterior
 from hiertopics.corpus.data.tree import ROOT
 
@@ -168,8 +169,14 @@ RARE = 1e-7
 
 
 def sparse_rows(chances: F64) -> sparse.csr_array:
-    """Return chances as CSR without those below ``RARE``, rows summing to 1."""
+    """Return chances as CSR without those below ``RARE``, rows summing to 1.
+
+    Raises NumericalError where a row has no chance, as of numbers that are not finite.
+    """
     rows = sparse.csr_array(np.where(chances > RARE, chances, 0.0))
+    empty = np.flatnonzero(np.diff(rows.indptr) == 0)
+    if len(empty):
+        raise NumericalError(f"document {int(empty[0])} has a chance at no node of the tree")
     rows.data /= np.repeat(np.asarray(rows.sum(axis=1)).ravel(), np.diff(rows.indptr))
     return rows
 

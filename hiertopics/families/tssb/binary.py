@@ -158,7 +158,7 @@ def log_extra(state: State, data: Data, settings: Settings) -> float:
 def flaw(state: State, data: Data, settings: Settings) -> str | None:
     """Return what of a saved draw is not what the data have; see ``Backend``."""
     n_columns = data.rows.shape[1]
-    return misplaced(state, n_columns, n_columns + 1)
+    return misplaced(state, n_columns, n_columns + 1, settings.model)
 
 
 def rows(state: State, used: I64, data: Data, settings: Settings) -> Rows:

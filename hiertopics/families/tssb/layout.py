@@ -55,6 +55,9 @@ class Nodes(NamedTuple):
             raise ValueError("parent has a node whose parent is no node before it")
         if self.depth[0] != 0 or (self.depth[1:n] != self.depth[parent[1:]] + 1).any():
             raise ValueError("depth is not one more than that of the parent")
+        for name in ("log_nu", "log_rest", "log_psi", "log_psi_rest"):
+            if not (getattr(self, name)[:n] <= 0).all():
+                raise ValueError(f"{name} has a value that is not the log of a share")
 
 
 class Process(NamedTuple):

@@ -17,7 +17,7 @@ from hiertopics.contract.states import Arrays
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.corpus.data.vectors import Vectors
-from hiertopics.families.tssb.config import Model, Settings
+from hiertopics.families.tssb.config import Model, Settings, process_bounds
 from hiertopics.families.tssb.layout import Nodes, Process, make_nodes
 from hiertopics.families.tssb.stick_kernels import count
 
@@ -99,11 +99,14 @@ class Likelihood(Generic[SeenT, DataT, StateT]):
     extra: Mapping[str, Any]
 
 
-def misplaced(state: State, n_values: int, n_law: int) -> str | None:
+def misplaced(state: State, n_values: int, n_law: int, model: Model) -> str | None:
     """Return what is wrong with a saved tree whose nodes have so many parameters.
 
-    n_law: values of the law.
+    n_law: values of the law. model: its process must lie in the ranges that are set.
     """
+    for name, (least, most) in process_bounds(model)._asdict().items():
+        if not least <= (value := getattr(state.process, name)) <= most:
+            return f"{name} is {value:g}, which is outside {least:g} .. {most:g}"
     nodes, n = state.nodes, int(state.nodes.size[0])
     if nodes.value.shape[1] != n_values or len(state.law) != n_law:
         return f"nodes or their law do not have {n_values} and {n_law} values"
@@ -116,6 +119,8 @@ def misplaced(state: State, n_values: int, n_law: int) -> str | None:
     own, counted = (np.stack([each.n_at[:n], each.n_sub[:n]]) for each in (nodes, again))
     if not np.array_equal(own, counted):
         return "n_at and n_sub do not count the data at nodes"
+    if not nodes.known[0] or not nodes.known[:n][counted[1] > 0].all():
+        return "the parameters of a node with data are not known"
     return None
 
 

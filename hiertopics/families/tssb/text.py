@@ -155,7 +155,9 @@ def flaw(state: State, data: Data, settings: Settings) -> str | None:
     counts = ((topics.n_dk, again.n_dk), (topics.n_wk, again.n_wk), (topics.n_k, again.n_k))
     if not all(np.array_equal(own, wanted) for own, wanted in counts):
         return "n_dk, n_wk and n_k do not count the tokens"
-    return common.misplaced(state, n_topics, 1)
+    if (state.nodes.value[state.nodes.known] > 0).any():
+        return "the log of a share is above 0"
+    return common.misplaced(state, n_topics, 1, settings.model)
 
 
 def rows(state: State, used: I64, data: Data, settings: Settings) -> Rows:
