@@ -224,9 +224,9 @@ def test_results_of_pieces_are_joined() -> None:
     """Histograms and moved tokens are added up; large counts come by topic, then by size."""
 
     def result(number: int, large: list[list[int]]) -> Any:
-        nothing = np.zeros(0, np.int64)
+        cells, amounts = np.zeros(0, np.int64), np.zeros(0, np.int32)
         histogram = np.full((2, 3), number)
-        return blocks.Result(histogram, np.array(large), nothing, nothing, 10 * number)
+        return blocks.Result(histogram, np.array(large), cells, amounts, 10 * number)
 
     pieces = [result(1, [[1, 300]]), result(2, [[0, 900], [1, 256]]), result(4, [[0, 270]])]
     joint = blocks._joined(pieces)
@@ -237,7 +237,7 @@ def test_results_of_pieces_are_joined() -> None:
 def test_topics_of_tokens_that_nobody_knows_are_the_same_in_any_pieces() -> None:
     """The first 60 tokens are known; the draws of the others go by their numbers."""
     corpus, known = random_corpus(5, n_docs=12, n_words=30), np.full(60, 7, np.uint16)
-    drawn = []
+    drawn: list[Any] = []
     for n_pieces in (1, 4):
         data, found = lay_out(corpus, 40, n_pieces, 1), []
         ends = np.minimum(data.bounds["z"], len(known))
