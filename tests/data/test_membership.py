@@ -16,7 +16,7 @@ THETA = np.array(
         [0.85, 0.0, 0.05, 0.06, 0.04],  # 1 token at and below node 1, of which none is at it
         [0.0, 0.25, 0.75, 0.0, 0.0],  # exactly one token at node 1
         [0.0, 0.0, 1.0, 0.0, 0.0],
-        [0.5, 0.5, 0.0, 0.0, 0.0],  # without a token, as of one token: at no node but the root
+        [0.0, 0.0, 0.0, 0.0, 0.0],  # without a token: at no node but a single root
         [0.2, 0.1, 0.0, 0.6, 0.1],
     ]
 )
