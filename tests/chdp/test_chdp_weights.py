@@ -114,10 +114,12 @@ def test_only_the_prior_of_the_sticks_sees_their_order(cooperation: str) -> None
     for turn in range(40):
         before = gibbs.one.objective(state, data, settings, at(0))
         topics, first = by_topic(state), state.log_pi_0[0]
+        of_tokens = state.log_pi_0[state.z]
         gibbs._reorder(state, None, np.random.default_rng(turn))
         moved += state.log_pi_0[0] != first
         assert gibbs.one.objective(state, data, settings, at(0)) == pytest.approx(before, rel=1e-12)
         assert by_topic(state) == topics
+        np.testing.assert_array_equal(state.log_pi_0[state.z], of_tokens)
         np.testing.assert_allclose(
             gibbs_kernels.log_weights(state.sticks), state.log_pi_0, rtol=1e-9
         )

@@ -321,6 +321,7 @@ def test_topics_of_old_tokens_are_kept_and_those_of_others_drawn() -> None:
         np.testing.assert_array_equal(draw.n_wk, counts)
         np.testing.assert_array_equal(draw.n_k, counts.sum(axis=0))
         np.testing.assert_allclose(draw.topics.sum(axis=0), 1, rtol=1e-6)
+        assert draw.tau.sum() == pytest.approx(1)
         assert draw.word_mass / 15 == pytest.approx(before["now.0.word_mass"] / 10)
         found.append(draw.z)
     np.testing.assert_array_equal(*found)

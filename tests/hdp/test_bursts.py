@@ -186,6 +186,54 @@ def test_a_few_entries_are_swept_alike() -> None:
     np.testing.assert_allclose(tables, [1.658815, 1, 1.556987, 1], atol=1e-4)
 
 
+TWICE = [[(0, 3), (1, 5), (2, 4)]]
+TWICE_RESP = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
+
+
+def test_later_pairs_see_the_tables_that_earlier_ones_have_grown_to() -> None:
+    """A document of three words that stand there several times, visited once, topics of plenty."""
+    cells = lay_out(corpus_of([[3, 5, 4]]), 1, np.float64).cells
+    resp, tables = TWICE_RESP.copy(), cells.tokens.copy()
+    n_dk = (tables @ resp)[None]
+    moved = Tables(resp, n_dk, tables[:, None] * resp, np.zeros((1, 0)), np.zeros((3, 0)))
+    prior = Prior(ALPHA, np.full(3, 0.5), 1.5)
+    seating = Seating(mean_tables([3, 4, 5], 0.4), 1.5)
+    n_k = n_dk.sum(axis=0)
+    assert burst_kernels.sweep_block(cells, 0, 0, moved, tables, n_k, prior, seating) == -1
+    process = (0.4, 1.5)
+    twin = Twin(TWICE, TWICE_RESP, ALPHA, process, MISTAKES["right"], eta=0.5, n_words=3)
+    twin.sweep()
+    np.testing.assert_allclose(tables, twin.tables, atol=2e-6)
+    np.testing.assert_allclose(resp, twin.resp, atol=2e-6)
+
+
+def test_a_few_entries_keep_the_counts_of_their_tables() -> None:
+    """After two sweeps the counts of the topics are the tables that the pairs have of them."""
+    cells = lay_out(corpus_of([[3, 5, 4]]), 1).cells
+    share, topic = np.zeros((3, 16), np.float32), np.zeros((3, 16), np.uint16)
+    share[:, :2], topic[:, 1] = TWICE_RESP, 1
+    tables = cells.tokens.copy()
+    n_dk = (tables @ TWICE_RESP)[None].astype(np.float32)
+    n_wk = (tables[:, None] * TWICE_RESP).astype(np.float32)
+    empty = (np.zeros((1, 0), np.float32), np.zeros((3, 0), np.float32))
+    moved = few_kernels.Tables(topic, share, n_dk, n_wk, *empty)
+    prior = Prior(ALPHA.astype(np.float32), np.full(3, 0.5, np.float32), 1.5)
+    noise = np.full(few.N_NOISE + 16, 0.5, np.float32)
+    thinning = few_kernels.Thinning(1e-9, noise, new_key(np.random.default_rng(0)))
+    seating = Seating(mean_tables([3, 4, 5], 0.4), 1.5)
+    n_k = n_dk.sum(axis=0, dtype=np.float64)
+    for _ in range(2):
+        found = few_burst_kernels.sweep_block(
+            cells, 0, 0, moved, tables, n_k, prior, thinning, seating
+        )
+        assert found == -1
+    wanted = np.zeros((3, 2))
+    for pair in range(3):
+        np.add.at(wanted[pair], topic[pair], tables[pair] * share[pair])
+    np.testing.assert_allclose(n_wk, wanted, atol=1e-5)
+    np.testing.assert_allclose(n_dk[0], wanted.sum(axis=0), atol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("discount", "at_ten", "zero", "mode"),
     [(0.0, 1.300631, 22.573251, 23.996426), (0.5, -0.164066, 7.642769, 9.049940)],

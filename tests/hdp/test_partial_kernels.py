@@ -193,6 +193,63 @@ def test_what_a_sweep_says_is_what_counting_says(
     assert len(result.large) > 0
 
 
+def test_lists_of_a_block_do_not_see_the_places_of_the_one_before() -> None:
+    """The same two documents twice over: counts, topics and lengths by value."""
+    doc_ptr, z = np.array([0, 4, 7]), np.array([3, 1, 3, 3, 0, 2, 0], np.uint16)
+    rows = LANES  # of either document
+    start, length, tokens = (np.zeros(2, np.int64) for _ in range(3))
+    topics, counts = np.zeros(2 * rows, np.uint16), np.zeros(2 * rows, np.float32)
+    places = np.zeros(8, np.uint16)
+    for _ in range(2):
+        block_kernels.begin_lists(
+            doc_ptr, 0, 2, z, 4, start, length, topics, counts, places, tokens
+        )
+        assert length.tolist() == [2, 2] and start.tolist() == [0, rows]
+        assert topics[:2].tolist() == [3, 1] and topics[rows : rows + 2].tolist() == [0, 2]
+        assert counts[:2].tolist() == [3, 1] and counts[rows : rows + 2].tolist() == [2, 1]
+        assert counts.sum() == 7
+
+
+def test_a_topic_of_a_document_is_noted_once() -> None:
+    """Counts 3 and 1 of the first document, 2 and 1 of the second, none of them large."""
+    doc_ptr, z = np.array([5, 9, 12]), np.array([3, 1, 3, 3, 0, 2, 0], np.uint16)
+    found = blocks._found(4, len(z), 0)
+    block_kernels.note_topics(doc_ptr, z, 4, found)
+    wanted = {(3, 3): 1, (1, 1): 1, (0, 2): 1, (2, 1): 1}
+    cells = {(k, n): int(found.histogram[k, n]) for k, n in np.argwhere(found.histogram).tolist()}
+    assert cells == wanted and found.n_large[0] == 0
+
+
+def test_results_of_pieces_are_joined() -> None:
+    """Histograms and moved tokens are added up; large counts come by topic, then by size."""
+
+    def result(number: int, large: list[list[int]]) -> Any:
+        cells, amounts = np.zeros(0, np.int64), np.zeros(0, np.int32)
+        histogram = np.full((2, 3), number)
+        return blocks.Result(histogram, np.array(large), cells, amounts, 10 * number)
+
+    pieces = [result(1, [[1, 300]]), result(2, [[0, 900], [1, 256]]), result(4, [[0, 270]])]
+    joint = blocks._joined(pieces)
+    assert joint.large.tolist() == [[0, 270], [0, 900], [1, 256], [1, 300]]
+    assert (joint.histogram == 7).all() and joint.moved == 70
+
+
+def test_topics_of_tokens_that_nobody_knows_are_the_same_in_any_pieces() -> None:
+    """The first 60 tokens are known; the draws of the others go by their numbers."""
+    corpus, known = random_corpus(5, n_docs=12, n_words=30), np.full(60, 7, np.uint16)
+    drawn: list[Any] = []
+    for n_pieces in (1, 4):
+        data, found = lay_out(corpus, 40, n_pieces, 1), []
+        ends = np.minimum(data.bounds["z"], len(known))
+        for piece, first, last in zip(data.pieces, ends[:-1], ends[1:], strict=True):
+            mine = blocks.Known(known[first:last], KEY, 40)
+            found.append(blocks.begin_known(made_piece(piece), mine).z)
+        drawn.append(np.concatenate(found))
+    assert len(data.pieces) == 4 and len(drawn[0]) == corpus.n_tokens > 150
+    np.testing.assert_array_equal(*drawn)
+    assert (drawn[0][:60] == 7).all() and len(set(drawn[0][60:].tolist())) > 20
+
+
 def test_layout_and_cuts_hold_the_corpus() -> None:
     """Pairs of more than 255 tokens too, and documents without a word."""
     counts = np.random.default_rng(2).poisson(0.4, (30, 40))

@@ -194,6 +194,7 @@ def test_documents_say_of_a_changed_draft_what_a_table_of_all_says(
     for gone, to in ((9, 8), (11, 14), (5, 1)):
         table[:, to] += table[:, gone]
         table[:, gone] = 0.0
+    np.testing.assert_allclose(found.seating.now(chances_of(found)), table)
     left = list(combinations(found.alive(3).tolist(), 2))
     alone, both = table[:, left], table[:, left].sum(axis=2)
     expected = xlogy(both, both).sum(axis=0) - xlogy(alone, alone).sum(axis=(0, 2))
@@ -253,6 +254,27 @@ def test_a_branch_that_mixes_themes_is_split_and_the_bound_rises() -> None:
     assert bound(made, data) > before + 10
     same, none_made = splits.split_level(state, data, 1, 4, at(5))
     assert same is state and none_made == 0
+
+
+def test_documents_of_a_branch_are_told_apart_by_their_own_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Which documents a node's clustering is given, by value: those of the node alone."""
+    settings = settings_of(moves="none", start_leaves=1, start_sweeps=0, eta=ETA)
+    state, data = fitted(CORPUS, settings, 0, 1)
+    at_node = np.where(np.arange(data.n_docs) % 3 == 2, 1, 0).astype(np.int32)
+    docs, given = np.flatnonzero(at_node == 1), []
+
+    def in_two(counts: Any, doc_pairs: Any, *others: Any) -> Any:
+        given.append((counts(np.array([0, 2, 5])), doc_pairs))
+        return np.zeros(len(doc_pairs), np.int64)
+
+    monkeypatch.setattr(splits, "in_two", in_two)
+    assert splits._second_clusters(state, data, at_node, [1], at(1)) == []
+    ((counts, doc_pairs),) = given
+    wanted = CORPUS.counts[docs]
+    np.testing.assert_array_equal(counts.toarray(), wanted[[0, 2, 5]].toarray())
+    np.testing.assert_array_equal(doc_pairs, np.diff(wanted.indptr))
 
 
 def test_leaves_of_one_theme_are_not_split() -> None:

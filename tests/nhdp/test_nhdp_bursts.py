@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from hiertopics.families.flat.bursts import Plan
 from hiertopics.families.flat.layout import Data, counts_of, lay_out
 from hiertopics.families.hdp import burst_learning
 from hiertopics.families.hdp.bursty import tables_of_documents, tables_of_pairs
-from hiertopics.families.nhdp import document_kernels, flat_starts, learning, starts
+from hiertopics.families.nhdp import document_kernels, documents, flat_starts, learning, starts
 from hiertopics.families.nhdp import variational as nhdp
 from hiertopics.families.nhdp.layout import BurstyLocal
 from hiertopics.families.nhdp.prediction import fold_in
@@ -29,6 +30,7 @@ from hiertopics.families.nhdp.simulate import simulate
 from hiertopics.families.nhdp.state import BurstyState, recount, sweep
 from hiertopics.families.nhdp.sweep_kernels import NOT_SEATED, share_elsewhere
 from hiertopics.numeric.pitman_yor import mean_tables
+from hiertopics.numeric.pitman_yor_kernels import seat
 
 PROCESS = (0.4, 1.5)
 N = np.array([2.1, 1.2, 0.4, 2.8, 1.0])
@@ -301,3 +303,36 @@ def test_simulated_documents_repeat_their_words() -> None:
     plain, _ = simulate(settings_of(nhdp.bursty, truncation=6), sizes, at(0))
     assert (bursty.doc_lengths == 60).all()
     assert bursty.n_pairs < 0.8 * plain.n_pairs
+
+
+def test_a_fold_in_keeps_tables_for_as_many_sweeps_as_it_is_told() -> None:
+    mixing, counts = mixing_of(T5), np.array([4.0, 1.0, 2.0])
+    theta = mixing.weights(np.zeros((1, 5)))[0]
+    seating = Seating(mean_tables([4, 2], PROCESS[0]), PROCESS[1])
+    for n_sweeps, are_kept in ((3, True), (4, False)):
+        _, tables = document_kernels.fold_in(
+            np.arange(3, dtype=np.int32), counts, PHI.T.copy(), mixing.shape.first,
+            mixing.mass, *mixing[2:], theta, n_sweeps, 1e-12, seating, 3,
+        )  # fmt: skip
+        assert (tables == counts).all() == are_kept
+
+
+def test_documents_are_seated_one_by_one_and_no_others() -> None:
+    data = planned(some_corpus(3))
+    assert data.bursts is not None
+    cuts, tokens = data.cells.cuts, data.cells.tokens
+    chances = np.random.default_rng(1).uniform(0.05, 0.6, len(tokens))
+    tables = np.full(len(tokens), -1.0)
+    first, last = 2, 5
+    pairs = slice(cuts[first, 0], cuts[last - 1, -1])
+    piece: Any = SimpleNamespace(cells=data.cells)
+    seating = Seating(data.bursts.means, 3.0)
+    documents.seat_documents(piece, first, last, chances[pairs], seating, tables)
+    wanted = np.full(len(tokens), -1.0)
+    for doc in range(first, last):
+        own = slice(cuts[doc, 0], cuts[doc, -1])
+        ends = np.array([0, own.stop - own.start])
+        counts = tokens[own].astype(np.int32)
+        wanted[own] = seat(ends, counts, chances[own], data.bursts.means, 3.0)
+    np.testing.assert_allclose(tables, wanted)
+    assert (tables[pairs] < tokens[pairs]).any() and (tables[pairs] >= 1 - 1e-9).all()

@@ -162,6 +162,22 @@ def test_customers_that_stopped_would_be_seen(monkeypatch: pytest.MonkeyPatch) -
     assert np.abs(z_scores(3000)).max() > 6
 
 
+def test_shares_of_children_without_a_token_follow_their_prior() -> None:
+    """Dir(gamma / n) of n children: the mean sum of squares is (gamma / n + 1) / (gamma + 1)."""
+    mixing = mixing_of(T5)
+    inner = int(mixing.shape.inner[0])
+    children = mixing.shape.children(inner)
+    n_children = int(mixing.shape.n_children[inner])
+    nothing, rng = np.zeros((1, 5), np.int64), np.random.default_rng(2)
+    squares = np.empty(4000)
+    for turn in range(len(squares)):
+        learning._draw_shares(mixing, nothing.astype(np.int32), nothing, 1.0, rng)
+        squares[turn] = (mixing.share[children] ** 2).sum()
+    error = squares.std() / np.sqrt(len(squares))
+    assert squares.mean() == pytest.approx((1.0 / n_children + 1.0) / 2.0, abs=4 * error)
+    assert error < 0.01
+
+
 @pytest.mark.slow
 def test_prior_draws_stay_prior_draws() -> None:
     """T5: through the backend's own step; shares, concentrations, stops and eta are drawn too."""

@@ -24,6 +24,7 @@ from hiertopics.numeric.pitman_yor import PitmanYor
 from hiertopics.runs import newdocs
 from hiertopics.runs.newdocs import infer_theta
 from hiertopics.runs.rundir import RunDir
+from hiertopics.scoring import comparison
 from hiertopics.scoring.cache import (
     SEEN,
     TRAINING,
@@ -492,6 +493,24 @@ def test_runs_are_compared_by_their_scores_with_cache(copied: Copied) -> None:
     assert rows[1]["behind_with_cache_error"] > 0
     plain = {row["backend"]: row["perplexity"] for row in compare(paths)}
     assert {row["backend"]: row["perplexity"] for row in rows} == plain
+
+
+def test_the_order_of_runs_is_that_of_the_scores_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run that is ahead without a cache is behind with it."""
+    scores = {"log_likelihood_per_word": -6.0, "log_likelihood_per_word_with_cache": -5.5}
+    first = {"run": "first", "perplexity": 1.0, **scores}
+    second = {
+        "run": "second",
+        "perplexity": 1.0,
+        "log_likelihood_per_word": -7.0,
+        "log_likelihood_per_word_with_cache": -5.0,
+    }
+    monkeypatch.setattr(comparison, "_rows", lambda runs, score: [first, second])
+    monkeypatch.setattr(comparison, "_behind", lambda row, best, options: {"best": best["run"]})
+    with_cache, without = compare([], cache=True), compare([])
+    assert [row["run"] for row in with_cache] == ["second", "first"]
+    assert [row["run"] for row in without] == ["first", "second"]
+    assert [rows[0]["best"] for rows in (with_cache, without)] == ["second", "first"]
 
 
 def test_tables_show_both_scores(call: Callable[..., Any], copied: Copied) -> None:

@@ -13,7 +13,8 @@ from judged import Row, filled, knows, plain_run, read
 
 from hiertopics import judge, score_sheets
 from hiertopics.base.errors import DataError
-from hiertopics.scoring.judging import accuracy_of
+from hiertopics.corpus.formats.judgements import Answered
+from hiertopics.scoring.judging import _is_right, accuracy_of
 
 Call = Callable[..., Any]
 
@@ -57,6 +58,27 @@ def test_who_guesses_is_not_above_chance(blank: Path, tmp_path: Path) -> None:
         assert row["chance"] == pytest.approx(chance)
         assert row["above_low"] < 0 < row["above_high"] and abs(row["above"]) < 0.06
     assert found["total"][0]["n"] == 30 * 12 and found["sheets"] == 30
+
+
+@pytest.mark.parametrize(("truth", "wanted"), [(1, [0, 0, 0.5, 1, 1]), (0, [1, 1, 0.5, 0, 0])])
+def test_grades_below_and_above_the_middle_are_answers(truth: int, wanted: list[float]) -> None:
+    answers = [Answered("fit", "3", "node", truth, 1, grade) for grade in range(1, 6)]
+    assert [_is_right(answer) for answer in answers] == wanted
+
+
+def test_an_interval_over_few_nodes_is_that_of_the_formula() -> None:
+    """Two of three nodes are told always, one never, by four answers each.
+
+    The mean over nodes has the variance 1/9, that over 12 answers would have 1/54: so they count as
+    2, and the quantile is that of t with 2 degrees of freedom.
+    """
+    right = np.repeat([1.0, 1.0, 0.0], 4)
+    found = accuracy_of(right, np.repeat(np.arange(3), 4))
+    n, quantile = 2.0, 4.302653
+    bend = quantile**2 / n
+    middle = (2 / 3 + bend / 2) / (1 + bend)
+    half = quantile * (2 / 9 / n + bend / 4 / n) ** 0.5 / (1 + bend)
+    assert (found.low, found.high) == pytest.approx((middle - half, middle + half), abs=1e-6)
 
 
 @pytest.mark.parametrize(("spread", "n_groups"), [(0.0, 20), (0.25, 20), (0.25, 60), (0.4, 8)])
