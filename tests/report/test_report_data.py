@@ -102,6 +102,20 @@ def test_first_documents_are_those_of_the_other_views(finished: Finished, tmp_pa
         assert shown[: len(shares)] == pytest.approx(shares, abs=0.004)
 
 
+def test_numbers_of_nodes_are_those_of_the_tree(finished: Finished, tmp_path: Path) -> None:
+    run = RunDir(finished("hlda-variational"))
+    data = data_of(page_of(run.path, tmp_path))
+    nodes, rows = data["nodes"], data["nodes"]["id"]
+    assert nodes["n_docs"] == run.tree.n_docs[rows].tolist()
+    assert nodes["branch_docs"] == run.tree.branch_docs[rows].tolist()
+    assert nodes["weight"] == pytest.approx(run.tree.weight[rows], abs=6e-7)
+    assert nodes["below"] == pytest.approx(run.tree.subtree_weight[rows], abs=6e-7)
+    assert not {"support", "back", "found", "norm"} & set(nodes)
+    facts = {fact["column"]: fact for fact in data["facts"]}
+    assert list(facts) == ["branch_docs", "below", "weight"]
+    assert facts["below"]["label"] == "of all words" and facts["weight"]["unlike"] == "below"
+
+
 def test_words_have_the_topic_that_they_most_probably_come_from(
     finished: Finished, tmp_path: Path
 ) -> None:

@@ -19,6 +19,7 @@ import hiertopics
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.tree import ROOT
 from hiertopics.corpus.formats.writing import write_corpus
+from hiertopics.views.report import nodes
 
 Call = Callable[..., Any]
 CHROMIUM = shutil.which("chromium")
@@ -557,6 +558,58 @@ def test_a_page_begins_with_the_names_that_it_was_made_with(
         opened.page.click(".save")
     text = Path(waiting.value.path()).read_bytes().decode()
     assert text == (run / "labels.csv").read_bytes().decode().replace("'=cmd <b>", "'=cmd <b>!")
+
+
+def test_every_number_stands_beside_its_topic(
+    show: Callable[..., Opened], reports: Callable[[str], Path]
+) -> None:
+    data = data_of(reports("mixed"))
+    opened = show(reports("mixed"), address=f"t{data['nodes']['id'][1]}")
+    labels = opened.page.locator("#detail .facts dt").all_inner_texts()
+    assert labels == ["documents", "of all words", "of all words its own"]
+    numbers = opened.page.locator("#detail .facts dd").all_inner_texts()
+    assert numbers[0] == str(data["nodes"]["branch_docs"][1])
+    for number, name in zip(numbers[1:], ("below", "weight"), strict=True):
+        assert float(number.rstrip("%")) == pytest.approx(100 * data["nodes"][name][1], abs=0.51)
+
+
+@pytest.mark.parametrize(
+    ("form", "shown"), [("count", "4"), ("percent", "350%"), ("decimal", "3.50")]
+)
+def test_a_column_that_is_declared_stands_beside_each_topic(
+    show: Callable[..., Opened],
+    finished: Callable[..., Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    form: nodes.Form,
+    shown: str,
+) -> None:
+    """In its form; not where it has no value, equals another one, or wants a parent."""
+
+    def column(name: str, value: float | None, **how: Any) -> nodes.NodeColumn:
+        fact = nodes.Fact(f"{name} {{tokens}}", form, **how)
+        return nodes.NodeColumn(name, lambda tree, rows: [value] * len(rows), fact)
+
+    own = (
+        column("plain", 3.5),
+        column("same", 3.5, unlike="plain"),
+        column("hung", 3.5, roots=False),
+        column("lacking", None),
+        nodes.NodeColumn("data only", lambda tree, rows: [1] * len(rows)),
+        nodes.NodeColumn("senseless", lambda tree, rows: None, nodes.Fact("senseless", form)),
+    )
+    monkeypatch.setattr(nodes, "NODE_COLUMNS", (*nodes.NODE_COLUMNS, *own))
+    page = hiertopics.report(finished("hlda-variational"), output=tmp_path / "page.html").path
+    opened, data = show(page, address="t0"), data_of(page)
+    assert data["nodes"]["parent"][:2] == [ROOT, 0]
+    for node, wanted in ((0, ["plain words"]), (1, ["plain words", "hung words"])):
+        opened.go(f"t{data['nodes']['id'][node]}")
+        labels = opened.page.locator("#detail .facts dt").all_inner_texts()
+        numbers = opened.page.locator("#detail .facts dd").all_inner_texts()
+        at = len(labels) - len(wanted)
+        assert labels[at:] == wanted and numbers[at:] == [shown] * len(wanted)
+        assert labels[0] == "document" + "s" * (data["nodes"]["branch_docs"][node] != 1)
+        assert "support" not in " ".join(labels)
 
 
 def test_a_slider_cuts_the_tree_and_the_paragraph_leads_to_its_topics(

@@ -42,14 +42,13 @@ from hiertopics.views.report.matching import (
     refuse_other_kind,
     same_documents,
 )
+from hiertopics.views.report.nodes import facts_part, rounded, shortened
 from hiertopics.views.report.packing import Box, size_told
 from hiertopics.views.report.topics import (
     Layout,
     label_columns,
     lay_out,
     node_part,
-    rounded,
-    shortened,
     words_of,
 )
 
@@ -214,6 +213,7 @@ class _Gathering:
         if background is not None:
             box.put("word_shares", shortened(background[listed], 3))
         box.put("nodes", nodes)
+        box.put("facts", facts_part(nodes, "rows" if words.kind == "loading" else "words"))
         if (agreement := agreement_part(run)) is not None:
             box.put("agreement", agreement)
         if (groups := self._groups(layout)) is not None:

@@ -16,7 +16,8 @@ from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.report.card import card_of
 from hiertopics.views.report.documents import Shares
-from hiertopics.views.report.topics import Layout, label_columns, rounded
+from hiertopics.views.report.nodes import rounded
+from hiertopics.views.report.topics import Layout, label_columns
 
 N_WORDS = 10
 FEW = 5

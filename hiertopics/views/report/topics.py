@@ -10,6 +10,7 @@ import numpy as np
 from hiertopics.base.arrays import F64, I64
 from hiertopics.corpus.data.tree import FEW_TOKENS, ROOT, Label, Labels, Tree
 from hiertopics.views.render import View
+from hiertopics.views.report.nodes import columns_of, shortened
 
 LAMBDAS = (1.0, 0.8, 0.6, 0.4, 0.2, 0.0)
 """Weights of relevance for which a node's best words are kept: the slider of the page."""
@@ -151,30 +152,14 @@ def node_part(tree: Tree, layout: Layout, words: Words, ids: Sequence[I64]) -> d
 
     See docs/report.md for what each column holds.
     """
-    rows = layout.rows
-    part: dict[str, Any] = {
-        "id": [tree.id_of(row) for row in rows.tolist()],
+    return {
+        "id": [tree.id_of(row) for row in layout.rows.tolist()],
         "parent": layout.parent.tolist(),
         "end": layout.end.tolist(),
-        "n_docs": tree.n_docs[rows].tolist(),
-        "branch_docs": tree.branch_docs[rows].tolist(),
-        "weight": rounded(tree.weight[rows], 6),
-        "below": rounded(tree.subtree_weight[rows], 6),
+        **columns_of(tree, layout.rows),
         "words": [node.tolist() for node in ids],
         "values": [shortened(values) for values in words.values],
     }
-    if tree.split_probability is not None:
-        part["support"] = rounded(tree.split_probability[rows], 4)
-    if tree.transfer is not None and tree.transfer.is_of_nodes:
-        part["back"] = [
-            None if np.isnan(value) else round(float(value), 2)
-            for value in tree.transfer.value[rows]
-        ]
-    if tree.support is not None:
-        part["found"] = tree.support.found[rows].tolist()
-    if words.kind == "loading" and tree.vectors is not None:
-        part["norm"] = shortened(np.linalg.norm(tree.vectors[rows], axis=1))
-    return part
 
 
 def label_columns(labels: Labels, layout: Layout) -> dict[str, list[Any]]:
@@ -183,17 +168,3 @@ def label_columns(labels: Labels, layout: Layout) -> dict[str, list[Any]]:
     if not any(label != Label() for label in said):
         return {}
     return {name: [getattr(label, name) for label in said] for name in Label._fields}
-
-
-def rounded(values: F64, digits: int) -> list[float]:
-    """Return numbers with so many decimals; whole ones as they are written shortest."""
-    return [_shortest(value) for value in np.round(values, digits).tolist()]
-
-
-def shortened(values: F64, digits: int = 4) -> list[float]:
-    """Return numbers with so many significant digits."""
-    return [_shortest(float(f"{value:.{digits}g}")) for value in values.tolist()]
-
-
-def _shortest(value: float) -> float:
-    return int(value) if value == int(value) and abs(value) < 1e15 else value

@@ -39,19 +39,22 @@ function topicView(page, node) {
   ];
 }
 
+/** How a number of a topic is written. */
+const FORMS = { count: (value) => whole.format(value), percent, decimal: (value) => value.toFixed(2) };
+
+/** A number of a topic and what it is; null where it is not shown. docs/report.md: the part `facts`. */
+function factOf(data, fact, node) {
+  const { nodes, tree } = data;
+  const value = nodes[fact.column][node];
+  if (value === null || (fact.unlike && nodes[fact.unlike][node] === value)) return null;
+  if (!fact.roots && nodes.parent[node] === ROOT) return null;
+  const text = FORMS[fact.form](value);
+  return [fact.of ? `${text} of ${tree[fact.of]}` : text, fact.one && value === 1 ? fact.one : fact.label];
+}
+
 function facts(page, node) {
   const { data } = page;
-  const { branch_docs, below, weight, support, found, back } = data.nodes;
-  const tokens = data.tree.values === "loading" ? "rows" : "words";
-  const items = [
-    [whole.format(branch_docs[node]), branch_docs[node] === 1 ? "document" : "documents"],
-    [percent(below[node]), `of all ${tokens}`],
-    weight[node] !== below[node] && [percent(weight[node]), `of all ${tokens} its own`],
-    support && data.nodes.parent[node] !== ROOT && [support[node].toFixed(2), "support by the draws of all chains"],
-    back && back[node] !== null && [back[node].toFixed(2), "support: how far it comes back in fits to nine tenths of the documents"],
-    found && data.nodes.parent[node] !== ROOT && [`${found[node]} of ${data.tree.others}`, "other fits found it again"],
-    page.comparison && page.comparison.factOf(node),
-  ];
+  const items = [...data.parts.facts.map((fact) => factOf(data, fact, node)), page.comparison && page.comparison.factOf(node)];
   return h("dl", { class: "facts" }, items.filter(Boolean).map(([value, what]) => h("div", {}, h("dt", {}, what), h("dd", {}, value))));
 }
 
