@@ -259,9 +259,13 @@ def kernel(
     def compile_lazily(function: F) -> F:
         if numba.config.DISABLE_JIT:
             return function
-        options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-        if fastmath:
-            options["fastmath"] = set(fastmath)
+        # Said of every kernel: without it numba gives a function the flags of whoever calls it
+        # first, and its bits would depend on what a machine compiled before.
+        options: dict[str, Any] = {
+            "nogil": True,
+            "error_model": "numpy",
+            "fastmath": set(fastmath),
+        }
         if PLAIN:
             return _cached(numba.njit(**options, inline="always" if inline else "never")(function))
         # No kernel is passed as a C function.

@@ -46,6 +46,42 @@ def test_what_kernels_call_is_compiled_once_and_not_for_python(tmp_path: Path) -
     assert doubled.signatures == [(types.intp,)]
 
 
+IN_ORDER = """
+from hiertopics.numeric.jit import REASSOCIATE, kernel
+
+@kernel()
+def in_order(row):
+    total = 0.0
+    for place in range(row.size):
+        total += row[place]
+    return total
+
+@kernel(fastmath=REASSOCIATE)
+def mean(row):
+    return in_order(row) / len(row)
+
+@kernel()
+def half(row):
+    return in_order(row) / 2
+"""
+
+
+@pytest.mark.slow
+def test_a_function_is_not_reordered_because_a_kernel_that_may_be_called_it_first(
+    tmp_path: Path,
+) -> None:
+    """Else bits would depend on which kernel a machine compiled first."""
+    (tmp_path / "in_order.py").write_text(IN_ORDER)
+    module = run_path(str(tmp_path / "in_order.py"))
+    row = np.random.default_rng(1).random(1000) ** 9
+    module["mean"](row)
+    total = 0.0
+    for value in row.tolist():
+        total += value
+    assert module["half"](row) == total / 2
+    assert module["mean"](row) == total / 1000
+
+
 @ours_alone
 def test_what_kernels_call_is_a_part_of_them_whoever_calls_it_first(tmp_path: Path) -> None:
     """Else sums of kernels that are compiled later would round differently (``_Twin.compile``)."""
