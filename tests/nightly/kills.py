@@ -68,16 +68,22 @@ COMMANDS = (
     "agree",
     "merge",
     "drop",
+    "edit",
     "shape",
     "refit",
     "update",
     "consensus",
+    "judge",
+    "import",
+    "support",
 )
 """Commands that write; of a backend those that it can do."""
 
 MAKING = {
     "merge": "there already",
     "drop": "there already",
+    "edit": "there already",
+    "import": "there already",
     "shape": "there already",
     "consensus": "a run already",
 }
@@ -93,13 +99,19 @@ EARLY = ("SIGTERM early", "SIGINT early", "SIGUSR1 early")
 PROMISED = {"SIGTERM": {75}, "SIGINT": {75}, "SIGUSR1": {75}, "SIGINT SIGINT": {75, 130}}
 """Exit codes of a fit that iterates; of two interrupts the second may come too late."""
 
-OF_SOME = ("agree", "merge", "drop", "shape", "refit", "update", "consensus")
+OF_SOME = (
+    *("agree", "merge", "drop", "edit", "shape", "refit", "update", "consensus", "judge", "import"),
+    "support",
+)
 """Commands that are not for every backend."""
 
 GROWING = ("metrics.jsonl", "config.yaml", "documents.jsonl")
 """Files that a fit of a run's documents writes more than once."""
 
 CHECKPOINT = re.compile("checkpoints/[0-9]+[.]npz$")
+HOLDOUT = "docs:0.2@0"
+"""Of the fits."""
+
 ATTEMPTS = 4
 OFTEN = 0.02
 """Seconds between the checkpoints of a fit that is killed between them, not in them."""
@@ -397,7 +409,7 @@ def _signalled(
 def command_words(command: str, bench: Bench, run: Path, out: Path) -> list[str]:
     """Return the words of a command that writes into ``out``, or into the run."""
     corpus, made = str(bench.corpus), str(out / "made")
-    beside = str(bench.beside(1))
+    beside, of_fit = str(bench.beside(1)), ("--corpus", corpus, "--holdout", HOLDOUT)
     suffix = ".arff" if bench.corpus.suffix == ".npy" else ".mtx"
     return {
         "eval": ["eval", str(run), "--heldout"],
@@ -410,6 +422,10 @@ def command_words(command: str, bench: Bench, run: Path, out: Path) -> list[str]
         "agree": ["agree", str(run), beside, "--write"],
         "merge": ["merge", str(run), *bench.nodes, "-o", made],
         "drop": ["drop", str(run), bench.nodes[-1], "-o", made],
+        "edit": ["edit", str(run), "-o", made, "--edits", str(bench.edits)],
+        "judge": ["judge", str(run), "-o", str(out / "sheet.csv")],
+        "import": ["import", str(bench.foreign), *of_fit, "-o", made],
+        "support": ["support", str(run), "--resamples", "2", "--iterations", "2"],
         "shape": ["shape", str(run), "--branches", "2", "-o", made],
         "refit": ["refit", str(run), bench.nodes[0], "-o", made, "--iterations", "4"],
         "update": ["update", str(run), str(bench.more), "-o", made, "-q"],

@@ -23,6 +23,7 @@ from hiertopics.contract import registry
 from hiertopics.contract.observed import kind_of
 from hiertopics.corpus.data.tree import ROOT
 from hiertopics.corpus.formats.writing import write_corpus
+from hiertopics.runs.edits import named
 from hiertopics.runs.rundir import RunDir
 
 SHARDS = (1, 3)
@@ -126,6 +127,29 @@ class Bench:
             if len(children := tree.children(parent)) > 1:
                 return str(children[0]), str(children[1])
         return str(tree.shown[0]), str(tree.shown[0])
+
+    @cached_property
+    def edits(self) -> Path:
+        """A file with an edit: the two nodes are one."""
+        path, run = self.folder / "edits.yaml", RunDir(self.of("whole", 1))
+        words = [named(run.tree, run.vocab, int(node)) for node in self.nodes]
+        path.write_text(f"merge:\n- [{', '.join(json.dumps(str(each)) for each in words)}]\n")
+        return path
+
+    @cached_property
+    def foreign(self) -> Path:
+        """A file with the tree of the whole fit, as another program may write it."""
+        path, run = self.folder / "tree.json", RunDir(self.of("whole", 1))
+        shown = run.tree.shown
+        theta = run.theta.toarray()[:, shown]
+        parts = {
+            "parent": run.tree.parent[shown].tolist(),
+            "theta": (theta / theta.sum(axis=1, keepdims=True)).tolist(),
+            "phi": run.tree.phi[shown].tolist(),
+            "vocab": list(run.vocab),
+        }
+        path.write_text(json.dumps(parts))
+        return path
 
     @cached_property
     def more(self) -> Path:
