@@ -186,6 +186,17 @@ def reports(
 KINDS = ("tree", "sticks", "axes", "arranged", "one", "groups", "evil", "mixed", "large")
 
 
+def test_a_run_without_a_topic_has_a_page(show: Callable[..., Opened], tmp_path: Path) -> None:
+    """Two short documents may leave every topic without tokens."""
+    texts = tmp_path / "texts.jsonl"
+    texts.write_text('{"text": "the tree has leaves"}\n{"text": "leaves fall, the tree stands"}\n')
+    run = tmp_path / "run"
+    hiertopics.fit(texts, backend="hdp-pcvb0", holdout="none", run=run, quiet=True)
+    assert not len(hiertopics.Run(run).tree.shown)
+    hiertopics.report(run, output=tmp_path / "page.html")
+    assert "0 topics" in show(tmp_path / "page.html").page.inner_text("header")
+
+
 def test_a_cell_of_a_notebook_shows_the_whole_page_in_a_frame(
     show: Callable[..., Opened], finished: Callable[..., Path], tmp_path: Path
 ) -> None:

@@ -285,9 +285,6 @@ TREES: dict[str, tuple[str, str, Callable[[Arrays], object], str]] = {
         "tssb-mcmc", "model.npz", lambda arrays: arrays.update(topics=arrays["topics"][:-1]),
         "topics has",
     ),
-    "no node": (
-        "multinomial", "model.npz", lambda arrays: arrays["kind"].fill(1), "it has no node",
-    ),
     "groups without weights": (
         "chdp-gibbs", "model.npz",
         lambda arrays: arrays.update(group_docs=np.array([3])), "group_theta has not",

@@ -384,8 +384,6 @@ def require_tree(tree: Tree) -> None:
         require_finite(name, array)
         if array.size and array.min() < 0:
             raise ValueError(f"{name} has a negative number")
-    if not len(tree.shown):
-        raise ValueError("it has no node")
     lengths = {"n_nodes": tree.n_nodes, "n_words": tree.phi.shape[1]}
     mixed = MIXTURES if tree.extra.keys() >= MIXTURES.keys() else {}
     for name, hint in {**(VECTORS if not lengths["n_words"] else mixed), **GROUPS}.items():

@@ -135,7 +135,8 @@ def _upwards(layout: Layout) -> sparse.csr_array:
     n = len(layout.rows)
     counts = layout.end - np.arange(n)
     ones = np.ones(int(counts.sum()))
-    below = np.concatenate([np.arange(place, layout.end[place]) for place in range(n)])
+    parts = [np.arange(place, layout.end[place]) for place in range(n)]
+    below = np.concatenate([np.zeros(0, dtype=np.int64), *parts])
     above = np.repeat(np.arange(n), counts)
     return sparse.csr_array((ones, (below, above)), shape=(n, n))
 
@@ -289,10 +290,7 @@ def _by_node(members: sparse.csr_array, home: I64, layout: Layout) -> list[tuple
     ones = np.ones(len(docs), dtype=np.int64)
     at = sparse.csr_array((ones, (home[docs], docs)), shape=(n, members.shape[0]))
     table = sparse.csr_array(at @ members)
-    widths = layout.end - np.arange(n)
-    below = np.concatenate([np.arange(place, layout.end[place]) for place in range(n)])
-    cells = (np.repeat(np.arange(n), widths), below)
-    sums = sparse.csr_array(sparse.csr_array((np.ones(len(below), dtype=np.int64), cells)) @ table)
+    sums = sparse.csr_array(sparse.csr_array(_upwards(layout).T, dtype=np.int64) @ table)
     sums.sort_indices()
     bounds = zip(sums.indptr[:-1], sums.indptr[1:], strict=True)
     return [(sums.indices[a:b].astype(np.int64), sums.data[a:b]) for a, b in bounds]
