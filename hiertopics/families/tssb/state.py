@@ -23,6 +23,9 @@ from hiertopics.families.tssb.stick_kernels import count
 
 STICKS = ("log_nu", "log_rest", "log_psi", "log_psi_rest")
 
+ROUNDING = 1e-9
+"""By how much of itself a drawn number may be beyond the end of its range."""
+
 Rng = Callable[[str], np.random.Generator]
 
 
@@ -105,7 +108,8 @@ def misplaced(state: State, n_values: int, n_law: int, model: Model) -> str | No
     n_law: values of the law. model: its process must lie in the ranges that are set.
     """
     for name, (least, most) in process_bounds(model)._asdict().items():
-        if not least <= (value := getattr(state.process, name)) <= most:
+        value = getattr(state.process, name)
+        if not least * (1 - ROUNDING) <= value <= most * (1 + ROUNDING):
             return f"{name} is {value:g}, which is outside {least:g} .. {most:g}"
     nodes, n = state.nodes, int(state.nodes.size[0])
     if nodes.value.shape[1] != n_values or len(state.law) != n_law:
