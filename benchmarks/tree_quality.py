@@ -95,7 +95,9 @@ def _chance(level: Record, name: str) -> str:
 
 
 def _missing(row: Record) -> str:
-    """Return at what a cell was stopped, and why stages of it failed."""
+    """Return at what a cell was stopped, and why stages of it failed or it has none."""
+    if "does_not_apply" in row:
+        return f"does not apply: {row['does_not_apply']}"
     told = [f"{stage}: {why}" for stage, why in row["failed"].items()]
     if row["stopped_at"] is not None:
         told.append(f"stopped at {row['stopped_at']} ({row['cell_minutes']:g} min)")

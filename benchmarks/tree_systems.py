@@ -29,6 +29,9 @@ FLAT = ("hdp-cvb0", "hdp-gibbs", "lda-gibbs")
 AVERAGED = ("nhdp-gibbs", "hdp-gibbs")
 """Samplers that keep draws, over which their predictions are averaged."""
 
+OF_NUMBERS = ("hca-variational",)
+"""Backends that observe rows of numbers; the corpora are counts of words."""
+
 ARRANGED = "-arranged"
 HSBM = "hsbm"
 LINKAGES = {"tfidf-ward": "tfidf_ward", "tfidf-average": "tfidf_average"}
@@ -82,8 +85,12 @@ class Cell:
         """Do all stages, and return what they found.
 
         ``stopped_at`` names the stage at which the time was over, ``failed`` says by stage why one
-        could not be done. Without a tree nothing else is tried.
+        could not be done. Without a tree nothing else is tried. ``does_not_apply`` says why a
+        system cannot make a tree of counts of words; nothing is run for such a system.
         """
+        if self.system in OF_NUMBERS:
+            why = "it observes rows of numbers, not counts of words"
+            return {"stopped_at": None, "failed": {}, "does_not_apply": why}
         stages: dict[str, Callable[[], Record]] = {
             "fit": self._fitted,
             "perplexity": self._heldout,
@@ -213,10 +220,9 @@ class Cell:
 def compile_kernels(system: str, sample: Path, folder: Path) -> None:
     """Fit our backend behind ``system`` to a small corpus: numba keeps what it compiles."""
     backend = system.removesuffix(ARRANGED)
-    if backend in (*OURS, *FLAT):
+    if backend in (*OURS, *FLAT) and backend not in OF_NUMBERS:
         words = ("--backend", backend, "--iterations", 2, "--run", folder / backend, "-q")
-        # A backend of other data says so in its cell.
-        process.run(process.hiertopics("fit", sample, *words), well=(0, 2))
+        process.run(process.hiertopics("fit", sample, *words))
 
 
 def shape(nodes: Sequence[Mapping[str, int]]) -> Record:

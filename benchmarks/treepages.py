@@ -29,13 +29,13 @@ KEYS = ("corpus", "model")
 
 
 def pages(results: Sequence[Record]) -> str:
-    """Return the trees as Markdown, corpus by corpus."""
-    parts, heading = [], None
-    for one in latest(results, *KEYS):
-        if one["corpus"] != heading:
-            heading = one["corpus"]
-            parts.append(f"## {heading}")
-        parts.append(f"`{one['model']}`\n\n```\n{one['tree'].rstrip()}\n```")
+    """Return the trees as Markdown: model by model, the corpora of one in the order measured."""
+    parts, trees = [], latest(results, *KEYS)
+    for model in MODELS:
+        own = [one for one in trees if one["model"] == model]
+        if own:
+            parts.append(f"## {model}")
+        parts += [f"### {one['corpus']}\n\n```\n{one['tree'].rstrip()}\n```" for one in own]
     return "\n\n".join(parts)
 
 

@@ -17,7 +17,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from benchmarks import process, tree_makers, tree_quality
 from benchmarks.process import CommandFailed, OutOfTime
 from benchmarks.tree_quality import cells, pending, table
-from benchmarks.tree_systems import Cell, Limits, shape
+from benchmarks.tree_systems import Cell, Limits, compile_kernels, shape
 from hiertopics.corpus.corpora.dataset import load_corpus
 from hiertopics.settings.config import DataConfig
 
@@ -89,6 +89,21 @@ def test_the_table_has_a_row_for_every_cell_whatever_became_of_it() -> None:
     assert (whole["perplexity"], whole["MiB"], whole["not reached"]) == ("1799", "1024", "")
     assert (stopped_row["not reached"], stopped_row["nodes"]) == ("stopped at fit (30 min)", "")
     assert refused_row["not reached"] == "fit: holds counts / no rows"
+
+
+def test_a_system_that_does_not_apply_runs_nothing_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[Any] = []
+    monkeypatch.setattr(process, "run", lambda *words, **_: begun.append(words))
+    limits = Limits(1.0, 2, None)
+    compile_kernels("hca-variational", PLANTED, tmp_path)
+    cell = Cell(PLANTED, "docs:0.1@0", "hca-variational", 0, limits, tmp_path)
+    bare = {key: ROW[key] for key in ("corpus", "seed", "chosen_on", "cell_minutes", "commit")}
+    row = table([bare | {"system": cell.system} | cell.measured(labelled=True)]).splitlines()[2]
+    assert not begun
+    said = "does not apply: it observes rows of numbers, not counts of words"
+    assert row.split("|")[-2].strip() == said
 
 
 def test_what_the_output_file_holds_is_not_measured_again(

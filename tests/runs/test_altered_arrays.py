@@ -128,6 +128,9 @@ STATES: dict[str, tuple[str, tuple[str, ...], Callable[[Arrays], object], str]] 
         "tssb-mcmc", (), _set("now.0.process.gamma", (), 1e300),
         "gamma is 1e+300, which is outside 1 .. 10",
     ),
+    "a closeness below 0": (
+        "tssb-mcmc", (), _set("now.0.law", 0, -1e6), "kappa is -1e+06, which is outside 0.1 ..",
+    ),
     "a root without parameters": (
         "tssb-mcmc", (), _set("now.0.nodes.known", slice(None), False), "are not known",
     ),
@@ -135,7 +138,7 @@ STATES: dict[str, tuple[str, tuple[str, ...], Callable[[Arrays], object], str]] 
         "tssb-mcmc", (), _set("now.0.nodes.log_nu", 0, 0.5), "log_nu has a value",
     ),
     "a share above one": (
-        "tssb-mcmc", (), _set("now.0.nodes.value", (0, 0), 1e9), "log of a share is above 0",
+        "tssb-mcmc", (), _set("now.0.nodes.value", (0, 0), 1e9), "do not sum to 1",
     ),
     "two precisions": (
         "hdp-pcvb0", (), lambda arrays: arrays.update(n_wk=arrays["n_wk"].astype(np.float64)),

@@ -1,4 +1,4 @@
-"""Which documents a node has: the one rule behind every number of documents (docs/trees.md).
+"""Which documents a node has: the one rule behind every number of documents (docs/runs.md).
 
 A document belongs to a node that its path passes. Where documents mix nodes, it belongs to a node
 where at least one of its tokens is expected at or below it. A single root has every document.

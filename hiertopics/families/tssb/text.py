@@ -148,6 +148,10 @@ def log_extra(state: State, data: Data, settings: Settings) -> float:
     return float(by_word + (gammaln(mass) - gammaln(mass + topics.n_k)).sum())
 
 
+OFF_ONE = 1e-6
+"""How far the log of a sum of shares may be from 0."""
+
+
 def flaw(state: State, data: Data, settings: Settings) -> str | None:
     """Return what of a saved draw is not what the corpus has; see ``Backend``."""
     n_topics, topics = settings.model.n_topics, state.topics
@@ -155,9 +159,15 @@ def flaw(state: State, data: Data, settings: Settings) -> str | None:
     counts = ((topics.n_dk, again.n_dk), (topics.n_wk, again.n_wk), (topics.n_k, again.n_k))
     if not all(np.array_equal(own, wanted) for own, wanted in counts):
         return "n_dk, n_wk and n_k do not count the tokens"
-    if (state.nodes.value[state.nodes.known] > 0).any():
-        return "the log of a share is above 0"
-    return common.misplaced(state, n_topics, 1, settings.model)
+    if wrong := common.misplaced(state, n_topics, 1, settings.model):
+        return wrong
+    (kappa,), (least, most) = state.law, ends(settings.model.kappa)
+    if not least * (1 - common.ROUNDING) <= kappa <= most * (1 + common.ROUNDING):
+        return f"kappa is {kappa:g}, which is outside {least:g} .. {most:g}"
+    sums = logsumexp(state.nodes.value[state.nodes.known], axis=1)
+    if not (np.abs(sums) <= OFF_ONE).all():
+        return "a node has shares that do not sum to 1"
+    return None
 
 
 def rows(state: State, used: I64, data: Data, settings: Settings) -> Rows:
