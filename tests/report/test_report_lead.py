@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,16 @@ def test_a_group_that_stands_out_is_said() -> None:
     sides = r"(first has 60% .* author: Bob|second has 60% .* author: Ann), and 30% of those of"
     assert re.search(sides, text), text
     assert "author" not in told(moving(0.3), {"author": groups})
+
+
+def test_without_a_topic_no_branch_is_named() -> None:
+    tree = tree_of([-1])
+    tree = replace(tree, kind=np.array([1], dtype=np.int8))
+    none = sparse.csr_array((60, 0))
+    shares = Shares(none, none, np.full(60, -1))
+    for values in (YEARS, ["a", "b"] * 30):
+        known = Known(tree, lay_out(tree), shares, {"column": tags_of(values)}, CARD, "words")
+        assert "column" not in lead_text(lead_part(known), [])
 
 
 def test_documents_of_no_branch_are_counted_and_scores_told() -> None:

@@ -155,6 +155,8 @@ def moments(names: Sequence[str]) -> F64 | None:
 
 def _change(known: Known, branches: I64, below: F64) -> list[Piece]:
     """Return what grows over the first column of dates or numbers, or stands out in a group."""
+    if not len(branches):
+        return []
     for name, tags in known.tags.items():
         members = sparse.csr_array(tags.members)
         used = np.flatnonzero(np.asarray(members.sum(axis=0)).ravel())
