@@ -17,7 +17,7 @@ from hiertopics.base.errors import ConfigError, DataError, UsageError
 from hiertopics.corpus.data.matching import marks_of
 from hiertopics.corpus.data.regrouping import joined, moved
 from hiertopics.corpus.data.tree import Tree
-from hiertopics.families.nhdp.summary import regrouped as nhdp_extra
+from hiertopics.families.nhdp.summary import merge_extra as nhdp_extra
 from hiertopics.fitting.editing import carry_edits, edits_to_carry
 from hiertopics.runs.edits import EDITS, Edit, edits_of, named, read_edits, write_edits
 from hiertopics.runs.newdocs import infer_theta

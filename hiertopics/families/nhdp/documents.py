@@ -211,7 +211,7 @@ class Under(NamedTuple):
     seating: Seating | None
 
 
-def continued(before: Arrays, data: Data, settings: Settings, context: Context) -> State:
+def extend_state(before: Arrays, data: Data, settings: Settings, context: Context) -> State:
     """Return the state of all documents under the tree of an earlier one."""
     counts = np.maximum(before["n_wk"], 0, dtype=np.float64)
     further = data.n_words - len(counts)
