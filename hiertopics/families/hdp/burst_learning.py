@@ -110,7 +110,6 @@ def mode_of_concentration(tables: F64, lengths: F64, discount: float) -> float:
     The zero of dl/db + 1/b - RATE (theory/bursts 7) in ln b. tables, lengths: float64
     [n_docs], of documents that have tokens.
     """
-
     from scipy.optimize import brentq  # slow to import
 
     def slope(log_b: float) -> float:
