@@ -13,6 +13,7 @@ from hiertopics.cli.options import (
     chosen_run,
     forms,
     json_option,
+    naming_option,
     put,
     put_made,
     put_records,
@@ -48,6 +49,7 @@ COLUMNS = ("node", "name", "hidden", "note", "words", "auto_name")
 )
 @click.option("--overwrite", is_flag=True, help="With --with: also nodes that have a name.")
 @click.option("--list", "listed", is_flag=True, help="Show all labels, also after a change.")
+@naming_option
 @forms("csv")
 def label_command(
     run: str | None,
@@ -59,6 +61,7 @@ def label_command(
     depth: int | None,
     overwrite: bool,
     listed: bool,
+    words_by: str | None,
     form: str,
 ) -> int:
     """Call a NODE of RUN by a NAME; without NODE list the labels of RUN.
@@ -71,13 +74,15 @@ def label_command(
     if command is not None:
         if (node, name, hide, note) != (None, None, None, None):
             raise click.UsageError("--with has no meaning with a node")
+        if words_by is not None:
+            raise click.UsageError("--words-by has no meaning with --with")
         return _label_with(chosen_run(run), command, depth, overwrite, listed, form)
     from hiertopics.views.labelling import label
 
     target = chosen_run(run)
-    records = label(target, node, name, hide=hide, note=note)
+    records = label(target, node, name, hide=hide, note=note, words_by=words_by)
     if listed:
-        records = label(target)
+        records = label(target, words_by=words_by)
     elif node is not None:
         records = [record for record in records if str(record["node"]) == node]
     _put_labels(
