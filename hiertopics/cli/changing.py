@@ -162,20 +162,22 @@ def drop_command(run: str, node: int, output: str, as_json: bool) -> int:
 
 
 @click.command("edit")
+@trust_option
 @click.argument("run", type=RUN)
 @click.option("-o", "--output", required=True, metavar="RUN2", help="The new run's folder.")
 @click.option("--edits", metavar="FILE", help="The edits. [default: edits.yaml of RUN]")
+@workers_option
 @json_option
-def edit_command(run: str, output: str, edits: str | None, as_json: bool) -> int:
-    """Make a run in which nodes of RUN are one or lie elsewhere in the tree, as edits.yaml says.
+def edit_command(run: str, output: str, edits: str | None, workers: int, as_json: bool) -> int:
+    """Make a run in which nodes of RUN are one, lie elsewhere or are split, as edits.yaml says.
 
     The file names nodes by their numbers in RUN and some of their words; an entry that is left out
-    is undone. RUN stays as it is. The new run is scored and shown like any other; no fit goes on
-    with it.
+    is undone. A split reads the corpus and fits all topics anew. RUN stays as it is. The new run is
+    scored and shown like any other; no fit goes on with it.
     """
     from hiertopics.fitting.editing import edit
 
-    put_made(edit(run, output, edits=edits, argv=sys.argv), as_json)
+    put_made(edit(run, output, edits=edits, workers=workers, argv=sys.argv), as_json)
     return 0
 
 
