@@ -54,6 +54,13 @@ class Crew:
         self.complete()
         return self.dying[-1]
 
+    def kill(self) -> None:
+        """Kill both workers; ``complete`` starts others."""
+        for process in self.workers.values():
+            process.kill()
+            process.wait(60)
+        self.workers.clear()
+
     def end(self) -> None:
         """Kill all of them."""
         for process in (*self.workers.values(), *self.dying):

@@ -279,6 +279,24 @@ def test_an_answer_of_a_silent_worker_is_waited_for(
         going_on.join()
 
 
+@pytest.mark.slow
+def test_answers_that_died_with_their_workers_are_not_waited_for(
+    engine: Cluster, crew: Crew, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All workers have worked, and die before their answers are fetched; no other one comes."""
+    pieces = engine.place(int, [1, 2, 3, 4], _begin, 0)
+
+    def waited_for(one: Cluster, futures: dict[str, Any]) -> None:
+        wait(list(futures.values()))
+        crew.kill()
+
+    monkeypatch.setattr(Cluster, "_wait", waited_for)
+    began = time.monotonic()
+    with pytest.raises(WorkersLost, match="gone"):
+        pieces.ask(_add, 5)
+    assert time.monotonic() - began < 60
+
+
 def test_a_silent_worker_is_sent_a_long_message_once_it_answers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

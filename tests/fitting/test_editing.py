@@ -225,7 +225,7 @@ def bad_files(run: RunDir) -> Sequence[tuple[str, str]]:
          f":3: node {n} is moved on line 2 already"),
         (f"move:\n- {{node: {a}, below: {b}}}\nmerge:\n- [{a}, {b}]",
          f":4: merge {n} {m}: {n} lies below {m}"),
-        ("split:\n- 3", ":1: expected merge or move, got 'split'"),
+        ("divide:\n- 3", ":1: expected merge, move or split, got 'divide'"),
         ("merge:\n- [a", ":"),
         ("- merge", "the top level must be a mapping"),
         ("merge:\nmerge:", ":2: key 'merge' is given twice"),

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from processors import without_avx512
 from scipy import sparse
 from stepping import at, corpus_of, settings_of
 
@@ -108,7 +109,7 @@ def test_a_processor_of_narrow_vectors_finds_the_same_branches(tmp_path: Path) -
         "NUMBA_CPU_NAME": "generic",
         "NUMBA_CPU_FEATURES": "",
         "OPENBLAS_CORETYPE": "Haswell",
-        "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX",
+        "NPY_DISABLE_CPU_FEATURES": without_avx512(),
     }
     show = SHOW.format(paths=[path for path in sys.path if path])
     command = [sys.executable, "-W", "ignore", "-c", show]

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(Path(__file__).parent)]
 
+from processors import without_avx512  # noqa: E402
 from records import FOLDER as LEDGERS  # noqa: E402
 from records import FOUND, PASSED, TIME_IS_UP, Deadline, Ledger, parser, published  # noqa: E402
 
@@ -27,39 +28,43 @@ from benchmarks.golden_child import SWITCHES  # noqa: E402
 from benchmarks.golden_fits import Fit  # noqa: E402
 
 FOLDER = LEDGERS / "machines"
-PARTS = ("hiertopics", "tests/nightly/machines.py")
+PARTS = ("hiertopics", "tests/nightly/machines.py", "tests/processors.py")
 SECOND_NUMPY = "numpy==2.2.*"
 CORPORA = ("data-samples/docstrings.ldac", "data-samples/planted.ldac")
 HASWELL = ("avx2", "fma", "bmi", "bmi2", "f16c")
 SKYLAKE = (*HASWELL, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")
-OLDER_NUMPY = "X86_V4 AVX512_ICL AVX512_SKX"
-"""Instructions that numpy does without: names of all versions, of which each knows some."""
-
 FILES = ("model.npz", "theta.npz", "tree.json")
 SHOWN = 8
 """Hexadecimal digits of a hash that the table shows."""
 
 
 class Machine(NamedTuple):
-    """A way to fit: its name, environment variables, and whether it takes the second numpy."""
+    """A way to fit.
+
+    narrow: whether numpy does without AVX-512. second: whether the second numpy is taken.
+    """
 
     name: str
     switches: Mapping[str, str] = {}
+    narrow: bool = False
     second: bool = False
+
+    def variables(self, python: str) -> dict[str, str]:
+        """Return the environment variables for an interpreter, whose numpy has names of its own."""
+        told = {"NPY_DISABLE_CPU_FEATURES": without_avx512(python)} if self.narrow else {}
+        return {**self.switches, **told}
 
 
 def machines(host: Iterable[str]) -> list[Machine]:
     """Return the ways to fit on a processor with these features; the first is its own."""
     found = [Machine("host")]
     if set(HASWELL) <= set(host):
-        older = {"NPY_DISABLE_CPU_FEATURES": OLDER_NUMPY, "OPENBLAS_CORETYPE": "Haswell"}
-        found.append(Machine("AVX2", _compiled("haswell", HASWELL) | older))
+        older = {"OPENBLAS_CORETYPE": "Haswell"}
+        found.append(Machine("AVX2", _compiled("haswell", HASWELL) | older, narrow=True))
     if set(SKYLAKE) <= set(host):
         newer = {"OPENBLAS_CORETYPE": "SkylakeX"}
         found.append(Machine("AVX-512", _compiled("skylake-avx512", SKYLAKE) | newer))
-    return found + [
-        Machine(f"{one.name}, second numpy", one.switches, second=True) for one in found
-    ]
+    return found + [one._replace(name=f"{one.name}, second numpy", second=True) for one in found]
 
 
 def _compiled(name: str, features: Sequence[str]) -> dict[str, str]:
@@ -146,7 +151,8 @@ def main() -> int:
                 return TIME_IS_UP
             python = second_python() if machine.second else sys.executable
             one = Fit(path.name, ["fit", str(path.resolve()), "-b", asked.backend, "-q"])
-            made = golden.fit([one], ROOT, lambda line: None, None, python, machine.switches)
+            switches = machine.variables(python)
+            made = golden.fit([one], ROOT, lambda line: None, None, python, switches)
             ledger.add(
                 key,
                 corpus=path.name,

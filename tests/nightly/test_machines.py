@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from machines import FILES, HASWELL, SKYLAKE, machines, newest, table, wrong
@@ -48,3 +49,9 @@ def test_code_of_other_processors_is_run_only_where_it_can_be() -> None:
     assert names(()) == ["host", "host, second numpy"]
     assert names(HASWELL) == ["host", "AVX2", "host, second numpy", "AVX2, second numpy"]
     assert "AVX-512" in names(SKYLAKE) and "AVX-512, second numpy" in names(SKYLAKE)
+
+
+def test_numpy_does_without_avx512_where_kernels_do() -> None:
+    for machine in machines(SKYLAKE):
+        held = "NPY_DISABLE_CPU_FEATURES" in machine.variables(sys.executable)
+        assert held == machine.name.startswith("AVX2")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import itertools
+import math
 import pickle
 import time
 import uuid
@@ -180,8 +183,8 @@ class Cluster:
                 futures[address] = self._submit(address, own, sent, threads[address])
             self._wait(futures)
             answers = {
-                address: self._unpacked(future.result(timeout=given_up_after()))
-                for address, future in futures.items()
+                address: self._unpacked(packed)
+                for address, packed in self._fetched(futures).items()
             }
         except lost as error:
             what = type(error).__name__  # some of Dask's messages are long
@@ -249,6 +252,33 @@ class Cluster:
                 for address in futures:
                     if address not in there and not futures[address].done():
                         raise WorkersLost(f"the worker {address} is gone") from None
+
+    def _fetched(self, futures: dict[str, Any]) -> dict[str, bytes]:
+        """Return what processes have answered, by address.
+
+        An answer lies with its process until it is fetched, and dies with it. Dask's client would
+        wait for somebody to compute it again. One request is made, however long it takes.
+        Raises WorkersLost where a process or an answer is gone, TimeoutError where it is silent for
+        as long as Dask waits for a worker.
+        """
+
+        async def gathered() -> Any:
+            return await self._client.gather(list(futures.values()), asynchronous=True)
+
+        patience = given_up_after()
+        end = math.inf if patience is None else time.monotonic() + patience
+        fetching = asyncio.run_coroutine_threadsafe(gathered(), self._client.loop.asyncio_loop)
+        try:
+            while fetching not in concurrent.futures.wait([fetching], LOOK_EVERY).done:
+                there = self._threads()
+                for address, future in futures.items():
+                    if address not in there or future.status == "lost":
+                        raise WorkersLost(f"the worker {address} is gone, and its answer")
+                if time.monotonic() > end:
+                    raise TimeoutError
+            return dict(zip(futures, fetching.result(), strict=True))
+        finally:
+            fetching.cancel()
 
     def _threads(self) -> dict[str, int]:
         """Return the threads of each worker that is there, by its address.
