@@ -84,7 +84,10 @@ OWN: dict[str, Entry] = {
     "hdp-gibbs": Entry(
         "hiertopics.families.hdp.gibbs",
         "flat topics, number learned: collapsed Gibbs sampling of the truncated HDP",
-        {"inference.collapse=partial": "hiertopics.families.hdp.partial"},
+        {
+            "model.bursts=document": "hiertopics.families.hdp.bursty_gibbs",
+            "inference.collapse=partial": "hiertopics.families.hdp.partial",
+        },
         compiling=5,
     ),
     "hlda-variational": Entry(
