@@ -14,5 +14,5 @@ from hiertopics.contract import registry
 def put_in_place(monkeypatch: pytest.MonkeyPatch, name: str, **parts: Any) -> None:
     """Give a backend of the registry other functions while a test runs."""
     module, _, value = registry.BACKENDS[name].module.partition(":")
-    changed = replace(registry.load(name), **{"suited": None, **parts})
+    changed = replace(registry.load(name), **{"choose_variant": None, **parts})
     monkeypatch.setattr(import_module(module), value or "backend", changed)

@@ -148,7 +148,7 @@ def test_chains_come_back_from_their_arrays(name: str, small: Any) -> None:
         settings = settings_of(name, small, "inference.chains=2", f"inference.summarise={best}")
         state = fitted(name, settings)
         assert bool(state.best) == (best == "map")
-        arrays = backend.renewed(to_arrays(state), settings)
+        arrays = backend.migrate_state(to_arrays(state), settings)
         data = backend.prepare(hand_made(), settings)
         check(backend, arrays, lengths_of(None, settings))
         assert bits(restored(backend, arrays, data, settings, at(0))) == bits(state)

@@ -103,7 +103,7 @@ class Growing:
     def done(self) -> NDArray[Any]:
         """Return the array; nothing can be added any more."""
         if self._room.folder is None:
-            return np.concatenate([np.empty(0, self._dtype), *self._parts])
+            return self._joined()
         if self._file is None or not self.n_entries:
             return np.empty(0, self._dtype)
         try:
@@ -112,6 +112,15 @@ class Growing:
                 return _mapped(self._file, self._room.folder, self._dtype)
         except OSError as error:
             raise _no_room(self._room.folder, error) from error
+
+    def _joined(self) -> NDArray[Any]:
+        """Return the parts in one array. A part is given up as soon as it is copied."""
+        joined, end = np.empty(self.n_entries, self._dtype), self.n_entries
+        while self._parts:
+            part = self._parts.pop()
+            joined[end - len(part) : end] = part
+            end -= len(part)
+        return joined
 
 
 def beside(array: NDArray[Any]) -> Room:

@@ -13,6 +13,7 @@ from hiertopics.cli.options import (
     chosen_run,
     forms,
     json_option,
+    naming_option,
     put,
     put_made,
     put_records,
@@ -48,6 +49,7 @@ COLUMNS = ("node", "name", "hidden", "note", "words", "auto_name")
 )
 @click.option("--overwrite", is_flag=True, help="With --with: also nodes that have a name.")
 @click.option("--list", "listed", is_flag=True, help="Show all labels, also after a change.")
+@naming_option
 @forms("csv")
 def label_command(
     run: str | None,
@@ -59,6 +61,7 @@ def label_command(
     depth: int | None,
     overwrite: bool,
     listed: bool,
+    words_by: str | None,
     form: str,
 ) -> int:
     """Call a NODE of RUN by a NAME; without NODE list the labels of RUN.
@@ -71,13 +74,15 @@ def label_command(
     if command is not None:
         if (node, name, hide, note) != (None, None, None, None):
             raise click.UsageError("--with has no meaning with a node")
+        if words_by is not None:
+            raise click.UsageError("--words-by has no meaning with --with")
         return _label_with(chosen_run(run), command, depth, overwrite, listed, form)
     from hiertopics.views.labelling import label
 
     target = chosen_run(run)
-    records = label(target, node, name, hide=hide, note=note)
+    records = label(target, node, name, hide=hide, note=note, words_by=words_by)
     if listed:
-        records = label(target)
+        records = label(target, words_by=words_by)
     elif node is not None:
         records = [record for record in records if str(record["node"]) == node]
     _put_labels(
@@ -157,20 +162,22 @@ def drop_command(run: str, node: int, output: str, as_json: bool) -> int:
 
 
 @click.command("edit")
+@trust_option
 @click.argument("run", type=RUN)
 @click.option("-o", "--output", required=True, metavar="RUN2", help="The new run's folder.")
 @click.option("--edits", metavar="FILE", help="The edits. [default: edits.yaml of RUN]")
+@workers_option
 @json_option
-def edit_command(run: str, output: str, edits: str | None, as_json: bool) -> int:
-    """Make a run in which nodes of RUN are one or lie elsewhere in the tree, as edits.yaml says.
+def edit_command(run: str, output: str, edits: str | None, workers: int, as_json: bool) -> int:
+    """Make a run in which nodes of RUN are one, lie elsewhere or are split, as edits.yaml says.
 
     The file names nodes by their numbers in RUN and some of their words; an entry that is left out
-    is undone. RUN stays as it is. The new run is scored and shown like any other; no fit goes on
-    with it.
+    is undone. A split reads the corpus and fits all topics anew. RUN stays as it is. The new run is
+    scored and shown like any other; no fit goes on with it.
     """
     from hiertopics.fitting.editing import edit
 
-    put_made(edit(run, output, edits=edits, argv=sys.argv), as_json)
+    put_made(edit(run, output, edits=edits, workers=workers, argv=sys.argv), as_json)
     return 0
 
 

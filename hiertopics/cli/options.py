@@ -256,6 +256,13 @@ words_by_option = click.option(
     "the words stay by probability, and the name has a field.",
 )
 
+naming_option = click.option(
+    "--words-by",
+    type=click.Choice(WORDS_BY),
+    help="Order of the words that nodes without a name of yours are called by (see show-tree). "
+    "Default: name.",
+)
+
 supported_option = click.option(
     "--supported",
     type=float,

@@ -19,6 +19,7 @@ from hiertopics.cli.options import (
     corpus_options,
     corpus_settings,
     forms,
+    naming_option,
     note_single_draws,
     paths_options,
     protocol_option,
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
 )
 @click.option("--score", metavar="RULE", help="How groups are told: mixture, single or documents.")
 @paths_options
+@naming_option
 @click.option(
     "--hide-groups", is_flag=True, help="Predict without the groups of the held-out documents."
 )
@@ -184,7 +186,7 @@ def _score_of(
             raise click.UsageError("--heldout and --task exclude each other, but for hierarchy")
         given |= {"heldout": True} if heldout else {}
         return partial(evaluate_task, task=task, data=data, **given)
-    own = {"k": "neighbours", "score": "groups", **dict.fromkeys(PATHS, "hierarchy")}
+    own = {"k": "neighbours", "score": "groups", **dict.fromkeys((*PATHS, "words_by"), "hierarchy")}
     for name, owner in own.items():
         if name in given:
             flag = f"--{name.replace('_', '-')}"
@@ -203,6 +205,7 @@ def _score_of(
     help="Instead: by agreement of the trees with label paths.",
 )
 @paths_options
+@naming_option
 @click.option("--heldout", is_flag=True, help="hierarchy: of the documents that were put aside.")
 @forms("csv")
 def compare_command(
@@ -262,8 +265,9 @@ def _compare_trees(runs: tuple[str, ...], options: dict[str, Any], form: str) ->
 @click.option(
     "--write", is_flag=True, help="Note it in the first run's tree.json, for all views of it."
 )
+@naming_option
 @forms("csv")
-def agree_command(runs: tuple[str, ...], write: bool, form: str) -> int:
+def agree_command(runs: tuple[str, ...], write: bool, words_by: str | None, form: str) -> int:
     """Say which nodes of the first of RUNS the others found again.
 
     All are of one backend, corpus and split. A line for each depth: its nodes, and how many of them
@@ -273,7 +277,7 @@ def agree_command(runs: tuple[str, ...], write: bool, form: str) -> int:
     from hiertopics.scoring.comparison import agree
     from hiertopics.views.render.records import to_agreement_table
 
-    record = agree(runs, write=write)
+    record = agree(runs, write=write, words_by=words_by)
     if form in LINES:
         put_records([record])
     elif form == "csv":

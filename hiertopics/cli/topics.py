@@ -13,6 +13,7 @@ from hiertopics.cli.options import (
     count_option,
     docs_option,
     forms,
+    naming_option,
     newest_node,
     note_hidden,
     put,
@@ -176,8 +177,11 @@ SHOWN_DOCS = 20
 @click.option(
     "--top", type=click.IntRange(min=1), metavar="N", help="The first N only. [text: 20; else all]"
 )
+@naming_option
 @forms("csv")
-def docs_command(run: str | None, node: int | None, top: int | None, form: str) -> int:
+def docs_command(
+    run: str | None, node: int | None, top: int | None, words_by: str | None, form: str
+) -> int:
     """Show the documents of RUN (default: the newest under runs/), or those of its node NODE.
 
     Each with its name, its path or main topics, and how it begins, where the run has kept that;
@@ -188,7 +192,7 @@ def docs_command(run: str | None, node: int | None, top: int | None, form: str) 
     from hiertopics.views.documents import docs, docs_text
 
     run, node = newest_node(run, node)
-    records = docs(chosen_run(run), node)
+    records = docs(chosen_run(run), node, words_by=words_by)
     if form == "text":
         records = [record for record in records if record.get("counted", True)]
     most = top or (SHOWN_DOCS if form == "text" else len(records))

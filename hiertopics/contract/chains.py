@@ -40,7 +40,7 @@ SettingsT = TypeVar("SettingsT", bound=Settings[Any, SamplerConfig])
 
 OWN = (
     *("init", "step", "summarise", "draw", "per_chain", "objective", "memory"),
-    *("renewed", "check", "restore"),
+    *("migrate_state", "check", "restore"),
 )
 """The functions that are not those of one chain."""
 
@@ -86,11 +86,11 @@ class Several(Generic[SeenT, DataT, StateT, SettingsT]):
 
         return begin(self._each(settings.inference.chains, start, settings, context))
 
-    def continued(
+    def extend_state(
         self, before: Arrays, data: DataT, settings: SettingsT, context: Context
     ) -> Chains[StateT]:
         """Return the states with which each chain of an earlier fit goes on."""
-        of_one, states = self.one.continued, _by_state(before)
+        of_one, states = self.one.extend_state, _by_state(before)
         assert of_one is not None, "only what can go on is asked to"
 
         def go_on(chain: int, own: Context) -> StateT:
@@ -184,7 +184,7 @@ class Several(Generic[SeenT, DataT, StateT, SettingsT]):
         assert of_one is not None, "only what grows is asked"
         return sum(of_one(now, corpus, settings) for now in state.now)
 
-    def renewed(self, arrays: Arrays, settings: SettingsT) -> Arrays:
+    def migrate_state(self, arrays: Arrays, settings: SettingsT) -> Arrays:
         """Return the arrays of a checkpoint, also of one from before chains stood side by side."""
         if not any(name.startswith("now.") for name in arrays):
             if self.before is not None:
@@ -193,12 +193,12 @@ class Several(Generic[SeenT, DataT, StateT, SettingsT]):
             arrays["best_score"] = np.full(1, -np.inf)
         found = {name: array for name, array in arrays.items() if "." not in name}
         for state, own in _by_state(arrays).items():
-            renewed = self.one.renewed(own, settings)
-            found |= {f"{state}.{name}": array for name, array in renewed.items()}
+            migrated = self.one.migrate_state(own, settings)
+            found |= {f"{state}.{name}": array for name, array in migrated.items()}
         return found
 
     def check(self, arrays: Arrays, lengths: Lengths) -> None:
-        """Raise ValueError where arrays are not those of chains, as ``renewed`` returns them."""
+        """Raise ValueError for arrays that are not those of chains (see ``migrate_state``)."""
         states = _by_state(arrays)
         n_chains = sum(state.startswith("now.") for state in states)
         now = {f"now.{chain}" for chain in range(n_chains)}
@@ -307,7 +307,7 @@ def chains(
     """
     several = Several(one, score, keep, revive, numbered, before)
     own: dict[str, Any] = {name: getattr(several, name) for name in OWN}
-    for name in ("continued", "memory_from"):
+    for name in ("extend_state", "memory_from"):
         if getattr(one, name) is not None:
             own[name] = getattr(several, name)
     made = replace(one, **own, State=several.State, sampler=True, flaw=None)

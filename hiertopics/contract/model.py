@@ -50,7 +50,7 @@ else:
     ModelT, InferenceT, SettingsT = map(TypeVar, ("ModelT", "InferenceT", "SettingsT"))
 
 Hyperparameters = Mapping[str, F64]
-Renewed = Callable[[dict[str, NDArray[Any]], "Settings"], dict[str, NDArray[Any]]]
+Migration = Callable[[dict[str, NDArray[Any]], "Settings"], dict[str, NDArray[Any]]]
 NONE_DRAWN: Hyperparameters = MappingProxyType({})
 
 
@@ -210,13 +210,15 @@ def as_saved(arrays: dict[str, NDArray[Any]], settings: Settings) -> dict[str, N
     return arrays
 
 
-def without(*gone: str) -> Renewed:
+def without(*gone: str) -> Migration:
     """Leave out arrays that states of earlier versions had, if they are there."""
 
-    def renewed(arrays: dict[str, NDArray[Any]], settings: Settings) -> dict[str, NDArray[Any]]:
+    def migrate_state(
+        arrays: dict[str, NDArray[Any]], settings: Settings
+    ) -> dict[str, NDArray[Any]]:
         return {name: array for name, array in arrays.items() if name not in gone}
 
-    return renewed
+    return migrate_state
 
 
 def never(settings: object) -> bool:
@@ -268,58 +270,57 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     memory_of_worker: those that each worker but the first adds; None: none. memory_from: those of a
     fit that goes on from a state, where that may have become larger than ``memory`` expected.
 
-    observes: "counts", "vectors" or "bits"; vectors and bits are ``Vectors`` everywhere above.
-    sampler: successive states are draws of a posterior, thinned ones are kept.
-    monotone: whether the objective is promised never to fall between structural moves, under the
-    settings at hand. shelves: ``prepare`` and ``memory`` take a ``Shelf`` as well, a corpus in
-    files, and what grows with its documents is made in its ``room``. deals: what its shards do goes
-    through ``Context.deal``, so that other processes can do it, though no piece of it lives there.
-    from_counts: whether topics are (n_wk + eta) / (n_k + V eta), so that a document's own counts
-    can be taken out of the tree's ``phi``, and ``infer`` knows topics by that alone.
+    Flags. observes: "counts", "vectors" or "bits". With vectors and bits, a corpus is ``Vectors``.
+    sampler: successive states are draws from a posterior; thinned draws are kept.
+    monotone: under these settings the objective never falls between structural moves.
+    out_of_core: ``prepare`` and ``memory`` also take a ``Shelf``, a corpus in files. Arrays that
+    grow with its documents are made in the ``room`` of the shelf.
+    remote_tasks: tasks of shards go through ``Context.deal``, so that other processes can run them.
+    No piece of the state lives in those processes.
+    from_counts: topics are (n_wk + eta) / (n_k + V eta). The counts of a document can be taken out
+    of the tree's ``phi``, and ``infer`` needs nothing else of the topics.
 
-    Optional. pieces: how what belongs to documents is placed. by_token: of a state without them,
-    how the names of those arrays end that have an entry for each token; those of a checkpoint are
-    read into the corpus's room. draw: the current draw of a sampler whose ``summarise`` may return
-    another one. per_chain: what the chains of a sampler are compared by. predictive: yields
-    documents drawn from the model as ``Components``, in blocks of at most about a thousand, their
-    weights ``n_samples`` in all, for the protocol ``empirical``. log_density: of vectors and bits,
-    the log density of each new row before it is seen, float64 [n_docs].
-    regrown: topics fitted anew on the tree of those given, whose shape is held; takes a tree (phi,
-    parent and what ``extra`` names, nodes breadth first), theta to begin with, CSR
-    [n_docs, n_nodes], and the corpus.
-    recut: a tree with so many nodes at each level above its leaves, whose topics stay, and theta of
-    the training documents, float64 CSR [n_docs, n_nodes]; takes a tree, its theta, the corpus, and
-    the numbers of nodes. It has all that ``infer`` needs, but for ``n_docs``.
+    The remaining fields are optional.
+
+    pieces: where the arrays of documents are placed. by_token: for a state without pieces, suffixes
+    of the names of arrays with one entry a token; a checkpoint reads them into the corpus's room.
+    draw: the current draw of a sampler whose ``summarise`` may return another one. per_chain: the
+    numbers by which the chains of a sampler are compared.
+    predictive: yields documents drawn from the model as ``Components``, in blocks of at most about
+    a thousand; their weights sum to ``n_samples``. The protocol ``empirical`` uses it.
+    log_density: for vectors and bits, the log predictive density of each new row, float64 [n_docs].
+    refit_on_tree: fits topics anew on a tree whose shape is held. It takes the tree (phi, parent
+    and the arrays that ``extra`` names, nodes breadth first), the first theta, CSR [n_docs,
+    n_nodes], and the corpus.
+    recut: a tree with the given numbers of nodes at each level above its leaves and with the same
+    leaves, and theta of the training documents, float64 CSR [n_docs, n_nodes]. It takes a tree, its
+    theta, the corpus and the numbers. The result holds all that ``infer`` needs except ``n_docs``.
     outline: the first levels of the tree of a corpus in memory, with words and the documents'
-    shares, found without a fit; outline_cost: what that costs, as a part of a fit by counts of what
-    is done, infinity where it cannot be; both or none. short: settings of a fit of few iterations,
-    whose nodes come back in resamples as often as those of a whole one.
-    draw_hyperparameters: those that a fit with these settings would draw, drawn from their priors,
-    arrays by name; ``simulate`` then takes them as a fourth argument, ``drawn``, in place of the
-    config's values.
-
-    continued: for ``update``, the state that a fit begins with where an earlier one of fewer
-    documents ended: ``continued(before, data, settings, context)``. before: the arrays of its last
-    checkpoint by name; its training documents and its words are the first ones of ``data``, in the
-    same order. Where there is none, the backend cannot be updated.
-
-    suited: of a corpus, the backend that fits it, where settings leave a choice to its size; the
-    states of a fit are those of that one.
-
-    regrouped: the ``Tree.extra`` of a tree some of whose rows were put together or taken out; where
-    there is none, the topics of this backend cannot be merged or dropped.
-
-    renewed: the arrays of a state that an earlier version saved as those of this one's ``State``;
-    those of this one as they are; raises KeyError for an array that is missing. check, restore:
-    of a state that other functions than those of ``states`` take from its arrays; the first raises
-    ValueError where an array is missing or too many, or is none of such a state.
-
-    flaw: what is wrong with a state that was saved, in words, None where nothing is: where counts
-    are not those of the corpus, or ids lead elsewhere. Types, axes and ranges have been compared
-    before with what the fields of the state declare (``hiertopics.base.axes``).
-
-    extra: what functions of a tree need of its ``extra``: types and axes by name, as fields of a
-    state declare them. breadth_first: whether the nodes of its trees stand level by level, siblings
+    shares, without a fit. outline_cost: its cost as a part of a fit, from counts of operations;
+    infinity where there is no outline. A backend has both or neither.
+    short: settings of a fit of few iterations whose nodes come back in resamples as often as those
+    of a whole fit.
+    draw_hyperparameters: draws the hyperparameters that a fit with these settings samples from
+    their priors, arrays by name. ``simulate`` takes them as a fourth argument, ``drawn``, in place
+    of the config's values.
+    extend_state: the first state of ``update``: ``extend_state(before, data, settings, context)``.
+    before: the arrays of the last checkpoint of a fit to fewer documents, by name. Its documents
+    and words are the first ones of ``data``, in the same order. Without it, ``update`` refuses the
+    backend.
+    choose_variant: the backend that fits a corpus, where settings leave a choice to its size. The
+    states of the fit are states of that backend.
+    merge_extra: ``Tree.extra`` after rows of a tree were merged or dropped. Without it, topics of
+    the backend cannot be merged or dropped.
+    migrate_state: the arrays of an earlier version's state as the arrays of ``State``. Arrays of
+    this version pass unchanged. Raises KeyError for a missing array.
+    check, restore: for a state that functions other than those of ``states`` take from its arrays.
+    ``check`` raises ValueError for an array that is missing, superfluous or not one of such a
+    state.
+    flaw: the flaw of a saved state in words, or None: counts that are not the corpus's, ids out of
+    range. Types, axes and ranges were compared before with the declared fields of the state
+    (``hiertopics.base.axes``).
+    extra: types and axes of the arrays that functions need in ``Tree.extra``, by name, declared
+    like the fields of a state. breadth_first: the nodes of a tree stand level by level, siblings
     next to each other.
     """
 
@@ -341,8 +342,8 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     observes: str = "counts"
     sampler: bool = False
     monotone: Callable[[SettingsT], bool] = never
-    shelves: bool = False
-    deals: bool = False
+    out_of_core: bool = False
+    remote_tasks: bool = False
     from_counts: bool = False
 
     pieces: Sharded[DataT] | None = None
@@ -353,7 +354,9 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
         Callable[[Tree, int, SettingsT, np.random.Generator], Iterable[Components]] | None
     ) = None
     log_density: Callable[[Tree, SeenT, SettingsT], F64] | None = None
-    regrown: Callable[[Tree, sparse.csr_array, SeenT, SettingsT, Context], Summary] | None = None
+    refit_on_tree: Callable[[Tree, sparse.csr_array, SeenT, SettingsT, Context], Summary] | None = (
+        None
+    )
     recut: (
         Callable[
             [Tree, sparse.csr_array, SeenT, Sequence[int], SettingsT, Context],
@@ -365,12 +368,14 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     outline_cost: Callable[[Any, SettingsT], float] | None = None
     short: Callable[[SettingsT], SettingsT] | None = None
     draw_hyperparameters: Callable[[SettingsT, Sizes, Context], Hyperparameters] | None = None
-    continued: Callable[[dict[str, NDArray[Any]], DataT, SettingsT, Context], StateT] | None = None
-    suited: Callable[[SeenT, SettingsT], Backend[Any, Any, Any, Any]] | None = None
+    extend_state: Callable[[dict[str, NDArray[Any]], DataT, SettingsT, Context], StateT] | None = (
+        None
+    )
+    choose_variant: Callable[[SeenT, SettingsT], Backend[Any, Any, Any, Any]] | None = None
     memory_of_worker: Callable[[SeenT, SettingsT], int] | None = None
     memory_from: Callable[[StateT, SeenT, SettingsT], int] | None = None
-    regrouped: Callable[[Tree, Regrouping], Mapping[str, NDArray[Any]]] | None = None
-    renewed: Renewed = as_saved
+    merge_extra: Callable[[Tree, Regrouping], Mapping[str, NDArray[Any]]] | None = None
+    migrate_state: Migration = as_saved
     check: Callable[[dict[str, NDArray[Any]], Lengths], None] | None = None
     restore: Callable[[dict[str, NDArray[Any]], DataT, Settings, Context], StateT] | None = None
     flaw: Callable[[StateT, DataT, SettingsT], str | None] | None = None

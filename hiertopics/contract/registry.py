@@ -238,14 +238,14 @@ def _sections(experiment: Experiment) -> dict[str, object]:
 def load_suited(experiment: Experiment, corpus: object, settings: AnySettings) -> AnyBackend:
     """Return the backend of an experiment on a corpus, where its settings leave a choice to it."""
     backend = load_for(experiment)
-    return backend if backend.suited is None else backend.suited(corpus, settings)
+    return backend if backend.choose_variant is None else backend.choose_variant(corpus, settings)
 
 
 def refuse_shelf(experiment: Experiment) -> None:
     """Raise UsageError where a backend holds the corpus in memory: it names those that do not."""
-    if load_for(experiment).shelves:
+    if load_for(experiment).out_of_core:
         return
-    fit = " or ".join(able(lambda backend: backend.shelves))
+    fit = " or ".join(able(lambda backend: backend.out_of_core))
     chosen = entry(experiment.backend).chosen(_sections(experiment))
     name = experiment.backend + (f" -s {chosen}" if chosen else "")
     what = f"{name} holds the corpus in memory; of shards fit {fit}"

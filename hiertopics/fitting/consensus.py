@@ -83,8 +83,8 @@ def consensus(
     refuse_unlike(parents, "consensus")
     first = parents[0]
     backend = registry.load_for(first.experiment)
-    if backend.regrown is None:
-        able = ", ".join(registry.which(lambda backend: backend.regrown is not None))
+    if backend.refit_on_tree is None:
+        able = ", ".join(registry.which(lambda backend: backend.refit_on_tree is not None))
         name = first.manifest["backend"]
         raise UsageError(f"consensus is for {able}: {name} cannot hold the shape of a tree")
     twice = [path for path, n in Counter(run.path.resolve() for run in parents).items() if n > 1]
@@ -99,7 +99,7 @@ def consensus(
     settings = Settings(first.experiment.model, first.experiment.inference)
     with Workers(workers) as pool:
         context = Context(first.experiment.seed, 0, pool)
-        summary = backend.regrown(tree, all_entries(theta), original.train, settings, context)
+        summary = backend.refit_on_tree(tree, all_entries(theta), original.train, settings, context)
     summary = _with_support(with_bins(summary, first), fits)
     origin = Origin(
         first.experiment,

@@ -214,7 +214,7 @@ def check_spreads(experiment: Experiment) -> None:
     """Raise UsageError where a cluster would have nothing to share out under these settings."""
     inference = experiment.inference
     backend = registry.load_for(experiment)
-    if backend.pieces is None and not backend.deals:
+    if backend.pieces is None and not backend.remote_tasks:
         raise UsageError(
             f"{experiment.backend} keeps all documents in one process with these settings and "
             "does not run on a cluster (docs/cluster.md lists those that do)"

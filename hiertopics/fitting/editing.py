@@ -1,8 +1,9 @@
 """``edit``: a run whose tree was changed as edits.yaml says, and edits carried to another run.
 
-Nothing is fitted. Nodes that become one are put together as by ``merge``. A node that is moved
-takes all below it along, topics and documents' shares of them. Where documents take one path, what
-they have of the nodes above it goes along, too, from each level to the same level of the new path.
+Where no node is split, nothing is fitted. Nodes that become one are put together as by ``merge``. A
+node that is moved takes all below it along, topics and documents' shares of them. Where documents
+take one path, what they have of the nodes above it goes along, too, from each level to the same
+level of the new path.
 """
 
 from __future__ import annotations
@@ -24,11 +25,14 @@ from hiertopics.contract.model import Paths, Summary
 from hiertopics.corpus.data.matching import LABEL_WORDS, OVERLAP, SHARED_WORDS, marks_of
 from hiertopics.corpus.data.regrouping import joined, moved
 from hiertopics.corpus.data.tree import ROOT, by_branch
+from hiertopics.corpus.formats.trust import trusts
 from hiertopics.fitting.reshaping import Reshaped, Reshaping, after, fitted, ready, written
+from hiertopics.fitting.splitting import require_splittable, split
 from hiertopics.runs.edits import (
     EDITS,
     MERGE,
     MOVE,
+    SPLIT,
     Edit,
     edits_of,
     named,
@@ -39,20 +43,27 @@ from hiertopics.runs.edits import (
 from hiertopics.runs.rundir import RunDir
 
 
+@trusts
 def edit(
     run: Path | str | RunDir,
     output: Path | str,
     *,
     edits: Path | str | None = None,
+    workers: int = 1,
     argv: Sequence[str] = (),
+    trust_tokenizer: bool = False,
 ) -> Reshaped:
     """Write a run whose tree is that of another one after edits; return it.
 
     edits: a file as ``runs.edits`` describes it; None: edits.yaml of the run. All its nodes are
     those of ``run``. Nodes are moved first, in the order of the file; then nodes are merged, and
-    those that lie elsewhere go below the parent of the first one before. argv: for the manifest.
+    those that lie elsewhere go below the parent of the first one before. Last, leaves are split,
+    and all topics are fitted anew to the corpus of the run (``fitting.splitting``). workers:
+    threads of that fit. argv: for the manifest.
 
     Raises UsageError, DataError or ConfigError for edits that cannot be made, RunError.
+
+    trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
     target, began = ready(run, output), time.perf_counter()
     path = target.file(EDITS) if edits is None else Path(edits)
@@ -64,12 +75,15 @@ def edit(
     require_fitting(target, found, path)
     _refuse_twice(found, path)
     state = _State(fitted(target), {node: node for node in target.tree.shown.tolist()})
-    in_order = sorted(found, key=lambda one: one.kind != MOVE)
-    for one in in_order:
+    in_order = sorted(found, key=lambda one: (MOVE, MERGE, SPLIT).index(one.kind))
+    splits = [one for one in in_order if one.kind == SPLIT]
+    for one in in_order[: len(in_order) - len(splits)]:
         try:
             state = (_moved if one.kind == MOVE else _merged)(target, state, one)
         except UsageError as error:
             raise DataError(path, str(error), one.line) from error
+    if splits:
+        state = _split(target, state, splits, path, workers)
     made_by = f"edit {', '.join(map(str, in_order))}"
     change = Reshaping(state.summary, state.numbers, made_by, began)
     return written(target, change, Path(output), argv)
@@ -94,7 +108,7 @@ def _refuse_twice(edits: Sequence[Edit], path: Path) -> None:
             if (one.kind, node.number) in seen:
                 first = seen[one.kind, node.number]
                 again = "twice here" if first == one.line else f"on line {first} already"
-                what = {MERGE: "merged", MOVE: "moved"}[one.kind]
+                what = {MERGE: "merged", MOVE: "moved", SPLIT: "split"}[one.kind]
                 raise DataError(path, f"node {node.number} is {what} {again}", one.line)
             seen[one.kind, node.number] = one.line
 
@@ -158,6 +172,25 @@ def _merged(run: RunDir, state: _State, one: Edit) -> _State:
     grouping = joined(state.summary.tree, [state.numbers[number] for number in (first, *others)])
     numbers = {old: int(grouping.into[new]) for old, new in state.numbers.items()}
     return _State(after(run, state.summary, grouping), numbers)
+
+
+def _split(run: RunDir, state: _State, splits: Sequence[Edit], path: Path, workers: int) -> _State:
+    """Return the tree with leaves split, its topics fitted anew."""
+    tree, parts = state.summary.tree, dict[int, int]()
+    for one in splits:
+        node = state.numbers[one.nodes[0].number]
+        try:
+            require_splittable(run)
+            if len(tree.children(node)):
+                raise UsageError(f"{one}: nodes lie below it, and only a leaf can be split")
+            if node in parts:
+                raise UsageError(f"{one}: it was merged with a node that is split")
+        except UsageError as error:
+            raise DataError(path, str(error), one.line) from error
+        parts[node] = one.into
+    summary, numbers = split(run, state.summary, parts, workers)
+    found = {old: numbers[new] for old, new in state.numbers.items() if new in numbers}
+    return _State(summary, found)
 
 
 def _taken_along(run: RunDir, before: Summary, paths: Paths, node: int, below: int) -> Summary:
@@ -268,7 +301,7 @@ def carry_edits(
                 f"no node has the words and documents of {visible(str(lost))}")  # fmt: skip
             continue
         now = tuple(named(made.tree, made.vocab, place) for place in places if place is not None)
-        kept.append(Edit(one.kind, now))
+        kept.append(Edit(one.kind, now, into=one.into))
     if kept:
         with made.locked():
             write_edits(made, kept)

@@ -1,8 +1,7 @@
 """Runs of nodes that were joined or taken out by hand: ``merge``, ``drop``, and what they share.
 
-Nothing is fitted: what the nodes held is put together, and what a backend needs to place new
-documents is made anew from it (``Backend.regrouped``). So the new run is scored and shown like any
-other, on the same split.
+Nothing is fitted. The counts of the nodes are added, and ``Backend.merge_extra`` makes the arrays
+that place new documents. The new run is scored and shown like any other, on the same split.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ def ready(run: Path | str | RunDir, output: Path | str) -> RunDir:
     target = opened(run)
     if RunDir(output).exists:
         raise UsageError(f"{output} is there already; choose another -o")
-    if registry.load_for(target.experiment).regrouped is None:
+    if registry.load_for(target.experiment).merge_extra is None:
         raise UsageError(f"nodes of {target.experiment.backend} cannot be merged or dropped")
     return target
 
@@ -148,8 +147,8 @@ def after(run: RunDir, before: Summary, grouping: Regrouping) -> Summary:
     run: whose tree it was at first. Paths lead over the nodes of before, at the same levels.
     """
     old, backend = before.tree, registry.load_for(run.experiment)
-    assert backend.regrouped is not None
-    tree = regrouped(old, grouping, backend.regrouped(old, grouping))
+    assert backend.merge_extra is not None
+    tree = regrouped(old, grouping, backend.merge_extra(old, grouping))
     n, cells = old.n_nodes, (np.arange(old.n_nodes), grouping.into)
     moves = sparse.csr_array((np.ones(n), cells), shape=(n, grouping.n_rows))
     theta = sparse.csr_array(before.theta @ moves)

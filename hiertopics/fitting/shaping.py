@@ -46,7 +46,7 @@ def require_cuttable(run: RunDir, branches: Sequence[int], output: Path) -> None
     if RunDir(output).exists:
         raise UsageError(f"{output} is there already; choose another -o")
     backend = registry.load_for(run.experiment)
-    if backend.recut is None or backend.regrown is None:
+    if backend.recut is None or backend.refit_on_tree is None:
         able = ", ".join(registry.which(lambda backend: backend.recut is not None))
         raise UsageError(f"shape is for {able}: a tree of {run.experiment.backend} cannot be cut")
     check_fitted(run.tree, backend, Settings(run.experiment.model, run.experiment.inference))
@@ -58,14 +58,14 @@ def _summary(
 ) -> tuple[Summary, dict[int, int]]:
     """Return the tree cut anew, and the numbers of nodes whose names it keeps."""
     backend, tree = registry.load_for(run.experiment), run.tree
-    assert backend.recut is not None and backend.regrown is not None
+    assert backend.recut is not None and backend.refit_on_tree is not None
     settings = Settings(run.experiment.model, run.experiment.inference)
     train = read_original(run).train
     with Workers(workers) as pool:
         context = Context(run.experiment.seed, 0, pool)
         found, theta = backend.recut(tree, run.theta, train, branches, settings, context)
         if refit:
-            return with_bins(backend.regrown(found, theta, train, settings, context), run), {}
+            return with_bins(backend.refit_on_tree(found, theta, train, settings, context), run), {}
     found = replace(found, n_docs=documents_of(run, found, theta, None))
     return Summary(found, theta), _numbers(tree, found)
 

@@ -95,12 +95,12 @@ def update(
         made.require_own_corpus()
         lay = _corpus_files(made)
         with _taken_out_if_refused(made, lay):
-            put = (_put_shards if backend.shelves else _put)(made, original.whole, added, words)
+            put = (_put_shards if backend.out_of_core else _put)(made, original.whole, added, words)
 
     def begin(data: object, settings: Settings, context: Context) -> object:
         found = _state_of(before, original.train, Room(made.file("checkpoints")))
-        assert backend.continued is not None
-        return backend.continued(found, data, settings, context)
+        assert backend.extend_state is not None
+        return backend.extend_state(found, data, settings, context)
 
     with _taken_out_if_refused(made, lay):
         result = driver.fit(
@@ -181,8 +181,8 @@ def _updated_backend(run: RunDir) -> AnyBackend:
         raise UsageError(f"{run.path} has no model yet; give the fit's command again, to go on")
     experiment = run.experiment
     backend = registry.load_for(experiment)
-    if backend.continued is None:
-        able = " or ".join(registry.able(lambda one: one.continued is not None))
+    if backend.extend_state is None:
+        able = " or ".join(registry.able(lambda one: one.extend_state is not None))
         what = f"{experiment.backend} cannot go on with further documents"
         raise UsageError(f"{what} under the settings of {run.path}; update is for {able}")
     if run.split.kind in WITHIN:

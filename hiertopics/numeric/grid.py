@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.cluster.hierarchy import linkage
-from scipy.spatial.distance import pdist
 
 from hiertopics.base.arrays import F64
 
@@ -43,6 +41,9 @@ def ward(points: F64, step: float = DISTANCE_STEP, apart: ArrayLike = 0.0) -> F6
     points that come first, by scipy's rule. apart: float64 [n (n - 1) / 2], what is added to the
     distance of each pair of points.
     """
+    from scipy.cluster.hierarchy import linkage  # slow to import
+    from scipy.spatial.distance import pdist
+
     if len(points) < 2:
         return np.zeros((0, 4))
     return np.asarray(linkage(on_grid(pdist(points), step) + np.asarray(apart), "ward"))

@@ -270,4 +270,6 @@ def _link(group: I32, n_groups: int, n_slots: int) -> tuple[I32, I32, I32]:
     return after, before, head
 
 
-one, backend = sampler(State, init, step, renewed=without("sticks"), summarise=summarise, flaw=flaw)
+one, backend = sampler(
+    State, init, step, migrate_state=without("sticks"), summarise=summarise, flaw=flaw
+)

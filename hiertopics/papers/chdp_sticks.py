@@ -49,7 +49,7 @@ from hiertopics.families.chdp.summary import infer as infer
 from hiertopics.families.chdp.variational import Info as Info
 from hiertopics.families.flat.concentrations import PRIOR_RATE, PRIOR_SHAPE, step_concentration
 from hiertopics.families.flat.layout import Block, take_turns
-from hiertopics.families.flat.summary import regrouped, topic_counts
+from hiertopics.families.flat.summary import merge_extra, topic_counts
 from hiertopics.papers import chdp_stick_kernels as kernels
 
 SPREAD = 2.0
@@ -383,9 +383,9 @@ backend: Backend[Corpus, Data, State, Settings] = Backend(
     objective=objective,
     simulate=simulate,
     memory=memory,
-    regrouped=regrouped,
+    merge_extra=merge_extra,
     monotone=always,
-    renewed=without("n_group_tables", "kappa"),
+    migrate_state=without("n_group_tables", "kappa"),
     pieces=Sharded(Local=Local, parts=parts_of, build=build_piece, bounds=bounds),
     flaw=flaw,
 )

@@ -69,4 +69,4 @@ def _visit(piece: Cells, local: Local, given: Given, sums: Statistics) -> float:
     )
 
 
-backend = variational(State, renewed=without("structured"))
+backend = variational(State, migrate_state=without("structured"))

@@ -158,7 +158,7 @@ def _read(path: Path, fitted: Fitted, is_sealed: bool, room: Room) -> Arrays:
     if str(arrays.pop("stamp_")) != fitted.stamp:
         raise RunError(f"{path} belongs to another corpus or split")
     try:
-        arrays = backend.renewed(arrays, fitted.settings)
+        arrays = backend.migrate_state(arrays, fitted.settings)
         check(backend, arrays, lengths_of(fitted.seen, fitted.settings))
     except (KeyError, Misnamed) as error:
         what = f"no {error.args[0]}" if isinstance(error, KeyError) else error

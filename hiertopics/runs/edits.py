@@ -1,4 +1,4 @@
-"""edits.yaml: nodes of a run that somebody wants joined, or elsewhere in the tree.
+"""edits.yaml: nodes of a run that somebody wants joined, elsewhere in the tree, or split.
 
 An entry for each edit, so that leaving one out undoes it. A node is written as its number and some
 of its words, which tell whether it is the one that was meant.
@@ -21,11 +21,15 @@ from hiertopics.settings.fields import show
 from hiertopics.settings.yamlfile import lines_within, load_yaml
 
 EDITS = "edits.yaml"
-MERGE, MOVE = "merge", "move"
-KINDS = (MERGE, MOVE)
+MERGE, MOVE, SPLIT = "merge", "move", "split"
+KINDS = (MERGE, MOVE, SPLIT)
+MOST_PARTS = 100
+"""Topics that a split makes, at most."""
+
 EXAMPLES: Mapping[str, str] = {
     MERGE: "[3 server socket, 7 mail address]",
     MOVE: "{node: 12 json xml, below: 4 data file}",
+    SPLIT: "{node: 12 json xml, into: 2}",
 }
 
 
@@ -42,17 +46,20 @@ class Named(NamedTuple):
 class Edit(NamedTuple):
     """An edit. nodes: of a merge those that become one, of a move the node and what it goes below.
 
-    line: where it stands in its file; 0: in none.
+    line: where it stands in its file; 0: in none. into: the number of topics that a split makes.
     """
 
     kind: str
     nodes: tuple[Named, ...]
     line: int = 0
+    into: int = 0
 
     def __str__(self) -> str:
         numbers = [str(node.number) for node in self.nodes]
         if self.kind == MERGE:
             return f"merge {' '.join(numbers)}"
+        if self.kind == SPLIT:
+            return f"split {numbers[0]} into {self.into}"
         return f"move {numbers[0]} below {numbers[1]}"
 
 
@@ -64,7 +71,7 @@ def read_edits(path: Path) -> list[Edit]:
     for kind, entries in found.items():
         top, lines = places[kind]
         if kind not in KINDS:
-            what = f"expected {' or '.join(KINDS)}, got {visible(kind)!r:.40}"
+            what = f"expected {', '.join(KINDS[:-1])} or {KINDS[-1]}, got {visible(kind)!r:.40}"
             raise DataError(path, what, top)
         if entries is None:
             continue
@@ -72,7 +79,7 @@ def read_edits(path: Path) -> list[Edit]:
             what = f"expected a list of edits, an entry as - {EXAMPLES[kind]}, got {show(entries)}"
             raise DataError(path, what, top)
         edits += [
-            Edit(kind, _nodes(path, line, kind, entry), line)
+            Edit(kind, _nodes(path, line, kind, entry), line, _into(path, line, kind, entry))
             for line, entry in zip(lines, entries, strict=True)
         ]
     return edits
@@ -85,9 +92,22 @@ def _nodes(path: Path, line: int, kind: str, entry: object) -> tuple[Named, ...]
         written = entry
     elif kind == MOVE and isinstance(entry, dict) and set(entry) == {"node", "below"}:
         written = [entry["node"], entry["below"]]
+    elif kind == SPLIT and isinstance(entry, dict) and set(entry) == {"node", "into"}:
+        written = [entry["node"]]
     if not written:
         raise DataError(path, f"expected an entry as {EXAMPLES[kind]}, got {show(entry)}", line)
     return tuple(_node(path, line, one) for one in written)
+
+
+def _into(path: Path, line: int, kind: str, entry: object) -> int:
+    """Return the number of topics that a split makes; 0 for other edits."""
+    if kind != SPLIT or not isinstance(entry, dict):
+        return 0
+    into = entry["into"]
+    if type(into) is not int or not 2 <= into <= MOST_PARTS:
+        what = f"expected a number of topics from 2 to {MOST_PARTS}, got {show(into)}"
+        raise DataError(path, what, line)
+    return into
 
 
 def _node(path: Path, line: int, written: object) -> Named:
@@ -121,6 +141,8 @@ def _entry(edit: Edit) -> str:
     first, *others = (files.to_json(str(node)) for node in edit.nodes)
     if edit.kind == MERGE:
         return f"[{', '.join([first, *others])}]"
+    if edit.kind == SPLIT:
+        return f"{{node: {first}, into: {edit.into}}}"
     return f"{{node: {first}, below: {others[0]}}}"
 
 

@@ -122,7 +122,8 @@ def write_placed(
         files.write_csr(path, theta, beside)
         return
     tree = in_order(run.tree, run.vocab, words_by, "prob")
-    told = Told(tree, run.vocab, labels_of(run), names_of(run.tree, run.vocab))
+    names = names_of(run.tree, run.vocab, words_by=words_by)
+    told = Told(tree, run.vocab, labels_of(run), names)
     firsts = range(0, theta.shape[0], ROWS)
     blocks = (
         placed_rows(

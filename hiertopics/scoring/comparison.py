@@ -184,13 +184,16 @@ MOST = 0.75
 """A node comes back where this share of the other runs supports it."""
 
 
-def agree(runs: Sequence[Path | str | RunDir], *, write: bool = False) -> dict[str, Any]:
+def agree(
+    runs: Sequence[Path | str | RunDir], *, write: bool = False, words_by: str | None = None
+) -> dict[str, Any]:
     """Return how far the nodes of the first run's tree are found again by each of the others.
 
     Another run supports a node if its one-to-one partner at the same depth shares five of the ten
     words that say most of its branch, and their documents overlap by half (Jaccard): those that
     give the branch a tenth or have their best node in it; where neither node has any, the words
-    decide. write: the first run's tree.json then says so of each node.
+    decide. write: the first run's tree.json then says so of each node. words_by: the order of the
+    words of auto_name, of ``naming.ORDERS``; None: ``name``.
 
     Keys: run, others; support, the share of the tokens below the root at nodes that three
     quarters of the others support; nodes, a record of each: id, depth, n_tokens (at and below it),
@@ -201,12 +204,12 @@ def agree(runs: Sequence[Path | str | RunDir], *, write: bool = False) -> dict[s
     refuse_unlike(targets, "agree")
     first, *others = targets
     tree = first.tree
+    names = names_of(tree, first.vocab, words_by=words_by)
     own, *marks = (marks_of(run.tree, run.theta.toarray()) for run in targets)
     support = supported_by(own, marks)
     if write:
         write_support(first, support)
     below = tree.subtree_weight * tree.n_tokens.sum()
-    names = names_of(tree, first.vocab)
     back = (support.found >= MOST * len(others)) & (tree.parent != ROOT)
     lower = tree.n_tokens[tree.parent != ROOT].sum()
     return {

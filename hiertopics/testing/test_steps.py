@@ -145,7 +145,7 @@ def ends(bench: Bench, corpus: Corpus, engine: Engine) -> tuple[object, ...]:
     return bits(state), bench.objective(state, data, engine), *told
 
 
-@of_those(lambda bench: bench.module.shelves)
+@of_those(lambda bench: bench.module.out_of_core)
 def test_shards_end_in_the_bytes_of_the_corpus(
     bench: Bench, corpus: Corpus, tmp_path: Path
 ) -> None:

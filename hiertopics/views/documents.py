@@ -107,7 +107,11 @@ def document_names(run: RunDir) -> Sequence[int | str]:
 
 @trusts
 def docs(
-    run: Path | str | RunDir, node: int | None = None, *, trust_tokenizer: bool = False
+    run: Path | str | RunDir,
+    node: int | None = None,
+    *,
+    words_by: str | None = None,
+    trust_tokenizer: bool = False,
 ) -> list[dict[str, Any]]:
     """Return a record per training document, in the order of the corpus; or of a node's, by share.
 
@@ -118,6 +122,7 @@ def docs(
     path, or of its main topic, or of the nearest node above that has one; only where somebody
     named nodes), topic_auto_name (that node's automatic one),
     snippet (None where the run has none).
+    words_by: the order of the words of topic_auto_name, of ``naming.ORDERS``; None: ``name``.
     Of a node, documents with a share that does not round to 0.00, and those counted. Raises
     UsageError where there is no such node, RunError.
 
@@ -130,7 +135,8 @@ def docs(
         belongs = target.belong_to(target.require_node(node))
         chosen, shares = _of_node(tree, theta, node, belongs)
     names, kept, paths = document_names(target), target.documents, target.paths
-    called, auto = names_above(tree, labels_of(target)), names_of(tree, target.vocab).texts
+    called = names_above(tree, labels_of(target))
+    auto = names_of(tree, target.vocab, words_by=words_by).texts
     records = []
     for place, doc in enumerate(chosen.tolist()):
         name = names[doc]

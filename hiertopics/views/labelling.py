@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hiertopics.base.errors import UsageError
-from hiertopics.corpus.data.naming import names_of
+from hiertopics.corpus.data.naming import in_order, names_of
 from hiertopics.corpus.data.tree import Label, Tree
 from hiertopics.corpus.formats.sidefiles import encodes
 from hiertopics.runs.labels import (
@@ -32,26 +32,29 @@ def label(
     *,
     hide: bool | None = None,
     note: str | None = None,
+    words_by: str | None = None,
 ) -> list[dict[str, Any]]:
     """Name a node of a run, hide it, or note something; return a record per labelled node.
 
     Keys of a record: node, words, name, hidden, note, auto_name. node: its number or, of flat
     topics that ``--arrange`` clusters, what a cluster is called (``a3``). name, hide, note: None
-    leaves what there is; an empty name or note takes it away. Without any of them nothing is
+    leaves what there is; an empty name or note takes it away. words_by: the order of the words of
+    auto_name, of ``naming.ORDERS``; None: ``name``. Without any of them nothing is
     written, and with a node only its record is returned. Raises UsageError, DataError or RunError.
     """
     target = opened(run)
+    in_order(target.tree, target.vocab, words_by)  # refuses what is no order of them
     if node is None:
         if (name, hide, note) != (None, None, None):
             raise UsageError("say which node is meant")
-        return _records(target)
+        return _records(target, words_by)
     is_number = isinstance(node, int) or (node.isascii() and node.isdigit())
     if not is_number and not target.tree.is_flat:
         raise UsageError(f"a node is a number, but got {node!r}" + _with_word(target, str(node)))
     tree = target.tree if is_number else arranged(target)
     row, node = _row_of(target, tree, int(node) if is_number else node)
     if (name, hide, note) == (None, None, None):
-        return [record for record in _records(target) if record["node"] == node]
+        return [record for record in _records(target, words_by) if record["node"] == node]
     for text in (name, note):
         if text is not None and not encodes(text):
             raise UsageError("a name or note holds bytes that are no UTF-8")
@@ -66,7 +69,7 @@ def label(
         )
         rows[node] = Row(0, node, words_told(tree, target.vocab, row), changed)
         write_rows(path, rows.values())
-    return _records(target)
+    return _records(target, words_by)
 
 
 def _with_word(run: RunDir, word: str) -> str:
@@ -93,10 +96,10 @@ def _row_of(run: RunDir, tree: Tree, node: int | str) -> tuple[int, int | str]:
     raise UsageError(f"{run.path} has no node {node}{there}")
 
 
-def _records(run: RunDir) -> list[dict[str, Any]]:
+def _records(run: RunDir, words_by: str | None) -> list[dict[str, Any]]:
     labels_of(run)  # warns of rows that fit no node
     rows = read_rows(run.file(LABELS))
-    called = names_of(run.tree, run.vocab).texts if rows else []
+    called = names_of(run.tree, run.vocab, words_by=words_by).texts if rows else []
     known = dict(zip(map(run.tree.id_of, run.tree.shown.tolist()), called, strict=False))
     return [
         {"node": row.node, "words": row.words, **row.label._asdict()}

@@ -175,7 +175,8 @@ def _viewed(target: RunDir, asked: Asked, format: str) -> tuple[Tree, View]:
         asked = at_first(tree, asked)
     if asked.cut is not None:
         tree = in_levels(tree, parse_cut(asked.cut))
-    names = names_of(tree, target.vocab) if format in WITH_NAMES else None
+    chosen = asked.words_by
+    names = names_of(tree, target.vocab, words_by=chosen) if format in WITH_NAMES else None
     tree = in_order(tree, target.vocab, asked.words_by, "prob" if names else NAME)
     view = View(asked.depth, asked.words, asked.fewest or 0, labels=labels, names=names)
     if asked.docs is not None:

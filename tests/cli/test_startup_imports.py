@@ -50,6 +50,17 @@ def test_show_tree_and_topics_load_no_compiler(finished: Callable[..., Path], fo
     assert_light(calls, COMPILER)
 
 
+@pytest.mark.parametrize("backend", ["hdp-cvb0", "hdp-gibbs", "lda-gibbs", "chdp-gibbs"])
+def test_a_flat_backend_loads_no_optimiser_and_no_linkage(backend: str) -> None:
+    program = (
+        "import sys; from hiertopics.contract import registry; registry.load(sys.argv[1]); "
+        "found = {'scipy.optimize', 'scipy.cluster'} & set(sys.modules); "
+        "sys.exit(str(found) if found else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, backend], capture_output=True, text=True)
+    assert (done.returncode, done.stderr.strip()) == (0, "")
+
+
 def test_importing_the_package_loads_no_numbers() -> None:
     program = "import sys, hiertopics; sys.exit(bool({'numpy', 'click'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", program]).returncode == 0

@@ -17,7 +17,7 @@ from hiertopics.base.errors import ConfigError, DataError, UsageError
 from hiertopics.corpus.data.matching import marks_of
 from hiertopics.corpus.data.regrouping import joined, moved
 from hiertopics.corpus.data.tree import Tree
-from hiertopics.families.nhdp.summary import regrouped as nhdp_extra
+from hiertopics.families.nhdp.summary import merge_extra as nhdp_extra
 from hiertopics.fitting.editing import carry_edits, edits_to_carry
 from hiertopics.runs.edits import EDITS, Edit, edits_of, named, read_edits, write_edits
 from hiertopics.runs.newdocs import infer_theta
@@ -225,7 +225,7 @@ def bad_files(run: RunDir) -> Sequence[tuple[str, str]]:
          f":3: node {n} is moved on line 2 already"),
         (f"move:\n- {{node: {a}, below: {b}}}\nmerge:\n- [{a}, {b}]",
          f":4: merge {n} {m}: {n} lies below {m}"),
-        ("split:\n- 3", ":1: expected merge or move, got 'split'"),
+        ("divide:\n- 3", ":1: expected merge, move or split, got 'divide'"),
         ("merge:\n- [a", ":"),
         ("- merge", "the top level must be a mapping"),
         ("merge:\nmerge:", ":2: key 'merge' is given twice"),

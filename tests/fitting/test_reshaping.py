@@ -28,7 +28,7 @@ from hiertopics.runs.rundir import RunDir
 
 Call = Callable[..., Any]
 Finished = Callable[..., Path]
-ABLE = [name for name in registry.BACKENDS if registry.load(name).regrouped is not None]
+ABLE = [name for name in registry.BACKENDS if registry.load(name).merge_extra is not None]
 UNABLE = [name for name in registry.BACKENDS if name not in ABLE]
 FEW = ["hlda-variational", "nhdp-variational", "hdp-pcvb0", "lda-gibbs", "chdp-variational"]
 """One backend of each family that has its own globals."""
@@ -114,7 +114,7 @@ def test_halves_that_are_put_together_are_the_node_that_was_cut(
 ) -> None:
     """Equal nodes with half the prior mass each, merged: every global is what it was."""
     run = RunDir(finished(backend))
-    tree, function = run.tree, registry.load(backend).regrouped
+    tree, function = run.tree, registry.load(backend).merge_extra
     assert function is not None
     leaf = int(np.setdiff1d(tree.shown, tree.parent)[-1])
     twice = doubled(tree, leaf)

@@ -307,7 +307,7 @@ def test_topics_of_old_tokens_are_kept_and_those_of_others_drawn() -> None:
         before = to_arrays(state)
         z = state.now[0].z.copy()
         more = backend.prepare(whole, settings)
-        draw = backend.continued(before, more, settings, Context(0, 0, Workers())).now[0]
+        draw = backend.extend_state(before, more, settings, Context(0, 0, Workers())).now[0]
         np.testing.assert_array_equal(draw.z[: len(z)], z)
         assert len(draw.z) == whole.n_tokens and len(set(draw.z[len(z) :].tolist())) == 8
         counts = np.zeros((15, 8), int)

@@ -271,7 +271,7 @@ def test_chances_of_being_seen_have_real_exponents(whole: int, rest: float) -> N
 
 def fit(backend: Any, corpus: Corpus, n_iterations: int, **keys: Any) -> tuple[Any, Any]:
     settings = settings_of(backend, **{"truncation": 8, "hyper_start": 3, **keys})
-    chosen = backend.suited(corpus, settings)
+    chosen = backend.choose_variant(corpus, settings)
     state, data = begin(chosen, corpus, settings)
     return advance(chosen, state, data, settings, n_iterations), data
 
@@ -336,7 +336,7 @@ def test_a_large_b_ends_in_the_plain_fit(
 @pytest.mark.parametrize(("backend", "kept"), KINDS)
 def test_counts_are_tables_after_each_sweep(backend: Any, kept: dict[str, Any]) -> None:
     settings = settings_of(backend, truncation=8, hyper_start=3, **short(backend, **kept))
-    chosen = backend.suited(REPEATED, settings)
+    chosen = backend.choose_variant(REPEATED, settings)
     state, data = begin(chosen, REPEATED, settings)
     aside = []
     for iteration in range(1, 21):
@@ -358,7 +358,7 @@ def test_workers_change_no_bit(backend: Any, kept: dict[str, Any]) -> None:
     for n_workers in (1, 2):
         with Workers(n_workers) as workers:
             settings = settings_of(backend, **keys)
-            chosen = backend.suited(REPEATED, settings)
+            chosen = backend.choose_variant(REPEATED, settings)
             state, data = begin(chosen, REPEATED, settings, workers=workers)
             state = advance(chosen, state, data, settings, 16, workers=workers)
             found.append([array.tobytes() for array in to_arrays(state).values()])

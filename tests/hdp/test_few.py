@@ -225,10 +225,10 @@ def test_two_documents_and_a_tiny_eta_stay_finite() -> None:
 
 def test_whole_rows_are_kept_up_to_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
     corpus, settings = random_corpus(3, n_docs=12, n_words=15), settings_of(cvb0, **KEYS)
-    assert cvb0.suited is not None
+    assert cvb0.choose_variant is not None
     for most, wanted in ((8 * corpus.n_pairs, all_cvb0), (8 * corpus.n_pairs - 1, few_cvb0)):
         monkeypatch.setattr(few, "MOST_ENTRIES", most)
-        assert cvb0.suited(corpus, settings) is wanted
+        assert cvb0.choose_variant(corpus, settings) is wanted
         assert cvb0.memory(corpus, settings) == wanted.memory(corpus, settings)
 
 
@@ -238,8 +238,8 @@ def test_q_of_counts_is_what_continues_them() -> None:
     settings = settings_of(cvb0, truncation=3, hyper_start=2)
     state, data = begin(cvb0, case.train, settings, dtype=np.float32)
     state = advance(cvb0, state, data, settings, 60)
-    assert all_cvb0.continued is not None
-    again = all_cvb0.continued(to_arrays(state), data, settings, at(0))
+    assert all_cvb0.extend_state is not None
+    again = all_cvb0.extend_state(to_arrays(state), data, settings, at(0))
     moved = np.abs(again.n_wk - state.n_wk).sum() / state.n_wk.sum()
     assert moved < 0.02
     np.testing.assert_allclose(again.n_k, again.n_wk.sum(axis=0), rtol=1e-5)

@@ -166,15 +166,15 @@ def test_further_documents_join_a_chain_whose_own_stay(tmp_path: Path) -> None:
     """On their paths, with the levels of their tokens; all counts are recounts."""
     settings, few = settings_of(**PARTIAL), CORPUS.select(range(15))
     (state,) = fitted(6, corpus=few).now
-    assert gibbs.one.continued is not None
+    assert gibbs.one.extend_state is not None
     data = gibbs.prepare(CORPUS, settings)
-    more = gibbs.one.continued(to_arrays(state), data, settings, at(0))
+    more = gibbs.one.extend_state(to_arrays(state), data, settings, at(0))
     own, chain = state.chain, more.chain
     np.testing.assert_array_equal(chains.slots(chain)[:15], chains.slots(own))
     np.testing.assert_array_equal(chain.level[: len(own.level)], own.level)
     assert_counts_are_recounts(data, chain)
     assert len(np.unique(chain.path[15:, -1])) > 1 and (chain.level >= 0).all()
-    again = gibbs.one.continued(to_arrays(state), data, settings, at(0))
+    again = gibbs.one.extend_state(to_arrays(state), data, settings, at(0))
     assert same(more, again)
 
 

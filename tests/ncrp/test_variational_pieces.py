@@ -161,7 +161,7 @@ def test_further_documents_begin_with_the_mean_of_the_level_prior(shards: int) -
     counts[:60, :60] = CORPUS.counts.toarray()
     counts[60:] = np.random.default_rng(2).poisson(np.linspace(0.1, 1.0, 15)[:, None], (15, 63))
     more: Any = variational.prepare(corpus_of(counts), settings)
-    on = variational.continued(to_arrays(state), more, settings, at(0))
+    on = variational.extend_state(to_arrays(state), more, settings, at(0))
     assert np.array_equal(on.tau[:60], state.tau)
     share = state.level_prior / state.level_prior.sum()
     assert on.tau[60:] == pytest.approx(

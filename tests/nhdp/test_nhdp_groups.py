@@ -235,7 +235,7 @@ def test_stopping_weighs_as_much_where_topics_are_fitted_anew(few: None) -> None
     data, context = variational.prepare(corpus, settings), at(0)
     summary = variational.summarise(started(truncation=12), data, settings, context)
     tree, theta = summary.tree, summary.theta
-    again = variational.regrown(tree, theta, corpus, settings, context).tree
+    again = variational.refit_on_tree(tree, theta, corpus, settings, context).tree
     stops = [dict(zip(one.depth, one.extra["stop"][:, 0], strict=True)) for one in (tree, again)]
     assert stops[0] == stops[1]
     assert stops[1][1] == starts.PASSING

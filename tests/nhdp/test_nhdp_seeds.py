@@ -478,7 +478,7 @@ def test_further_documents_find_named_branches_as_they_were() -> None:
     data = variational.prepare(longer, settings)
     before = {name: getattr(state, name) for name in ("n_wk", "parent", "share")}
     before |= {name: getattr(state, name) for name in ("concentration", "stop_a", "stop_b")}
-    going = variational.continued(before, data, settings, at(0))
+    going = variational.extend_state(before, data, settings, at(0))
     totals = data.seeds.totals(len(going.n_k), data.seeds.branches)
     assert going.n_wk.sum(axis=0) == pytest.approx(going.n_k + totals, rel=1e-4)
     assert (going.n_wk[[6, 8], 1] >= 50).all() and (going.n_wk[[0, 1], 2] >= 50).all()
@@ -487,7 +487,7 @@ def test_further_documents_find_named_branches_as_they_were() -> None:
 def test_a_consensus_has_no_names() -> None:
     corpus = lumped()
     _, _, settings, summary = fitted(variational, corpus, seeds=NAMES, truncation=6)
-    again = variational.regrown(summary.tree, summary.theta, corpus, settings, at(0))
+    again = variational.refit_on_tree(summary.tree, summary.theta, corpus, settings, at(0))
     assert not again.names
     assert "seed words are left out: no branch is that of a name" in again.notes
 

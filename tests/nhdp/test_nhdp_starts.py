@@ -26,9 +26,9 @@ from hiertopics.families.nhdp.summary import (
     Fitted,
     Pruning,
     Words,
+    merge_extra,
     mixing_of,
     pruning,
-    regrouped,
     summarise,
     weigh,
 )
@@ -290,7 +290,7 @@ def test_an_update_goes_on_with_what_the_documents_shared() -> None:
     state = advance(variational, starts.init(data, settings, at(0)), data, settings, 3)
     inner = state.mixing.shape.inner
     assert (np.abs(state.stop_a - state.stop_b)[inner] > 0.5).all()
-    again = documents.continued(to_arrays(state), data, settings, at(0))
+    again = documents.extend_state(to_arrays(state), data, settings, at(0))
     assert (again.parent == state.parent).all()
     for name in ("share", "concentration", "stop_a", "stop_b"):
         np.testing.assert_array_equal(getattr(again, name), getattr(state, name), name)
@@ -312,7 +312,7 @@ def test_merged_inner_nodes_have_means_by_what_is_at_and_below_them() -> None:
         n_tokens=100 * weight,
         extra={"share": share, "concentration": concentration, "stop": stop, "eta": np.ones(1)},
     )
-    found = regrouped(tree, joined(tree, [1, 2]))
+    found = merge_extra(tree, joined(tree, [1, 2]))
     part = np.array([0.35, 0.55]) / 0.9  # at and below each, of both
     new = joined(tree, [1, 2]).into[1]
     assert found["share"][new] == pytest.approx(1)

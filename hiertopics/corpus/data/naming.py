@@ -239,11 +239,17 @@ class Names(NamedTuple):
     scores: list[float | None]
 
 
-def names_of(tree: Tree, vocab: Sequence[str], n_words: int = NAME_WORDS) -> Names:
+def names_of(
+    tree: Tree, vocab: Sequence[str], n_words: int = NAME_WORDS, words_by: str | None = None
+) -> Names:
     """Return the automatic names of a tree's rows; of vectors those of their most telling columns.
 
-    Of vectors without telling columns names are empty.
+    Of vectors without telling columns names are empty. words_by: names are the first words by this
+    order, one of ``ORDERS``; None: ``name``. Raises UsageError as ``in_order``.
     """
-    words = name_words(by_name(tree, vocab), n_words) if tree.has_words else [_NONE] * tree.n_nodes
+    ordered = in_order(tree, vocab, words_by)
+    if words_by in (None, NAME) and tree.has_words:
+        ordered = by_name(tree, vocab)
+    words = name_words(ordered, n_words) if tree.has_words else [_NONE] * tree.n_nodes
     texts = [" ".join(vocab[word] for word in name) for name in words]
     return Names(words, texts, name_scores(tree, words))

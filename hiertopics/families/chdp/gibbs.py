@@ -355,7 +355,7 @@ one, backend = sampler(
     State,
     init,
     step,
-    renewed=without("seat", "table_option", "option_group", "option_topic"),
+    migrate_state=without("seat", "table_option", "option_group", "option_topic"),
     pieces=Sharded(Local=Local, parts=parts_of, build=build_piece, bounds=bounds),
     flaw=flaw,
 )

@@ -12,7 +12,7 @@ import numpy as np
 from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.base.axes import POSITIVE, Axes
 from hiertopics.contract.chains import Chains
-from hiertopics.contract.model import Backend, Context, Renewed, Sharded, Summary
+from hiertopics.contract.model import Backend, Context, Migration, Sharded, Summary
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.chdp import summary as common
 from hiertopics.families.chdp.base_kernels import Weights, base_rows
@@ -196,7 +196,7 @@ def sampler(
     init: Callable[[Data, Settings, Context], DrawT],
     step: Callable[[DrawT, Data, Settings, Context], tuple[DrawT, Info]],
     *,
-    renewed: Renewed,
+    migrate_state: Migration,
     flaw: Callable[[DrawT, Data, Settings], str | None],
     pieces: Sharded[Data] | None = None,
     summarise: Callable[[DrawT, Data, Settings, Context], Summary] = summarise,
@@ -219,7 +219,7 @@ def sampler(
         memory=memory,
         from_counts=True,
         draw_hyperparameters=draw_hyperparameters,
-        renewed=renewed,
+        migrate_state=migrate_state,
         pieces=pieces,
         flaw=flaw,
     )

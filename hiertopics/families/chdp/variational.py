@@ -58,7 +58,7 @@ from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Block
 from hiertopics.families.flat.moments import expected_tables
 from hiertopics.families.flat.sticks import best_gamma, fit_sticks, mean_weights
-from hiertopics.families.flat.summary import regrouped, topic_counts
+from hiertopics.families.flat.summary import merge_extra, topic_counts
 from hiertopics.numeric.mixtures import log_rising
 
 Table = Floats
@@ -414,8 +414,8 @@ backend: Backend[Corpus, Data, State, Settings] = Backend(
     simulate=simulate,
     memory=memory,
     from_counts=True,
-    regrouped=regrouped,
-    renewed=without("option", "dish", "orphan"),
+    merge_extra=merge_extra,
+    migrate_state=without("option", "dish", "orphan"),
     pieces=Sharded(Local=Local, parts=parts_of, build=build_piece, bounds=bounds),
     flaw=flaw,
 )

@@ -155,7 +155,7 @@ def flat_tree(
     )
 
 
-def regrouped(tree: Tree, grouping: Regrouping) -> dict[str, NDArray[Any]]:
+def merge_extra(tree: Tree, grouping: Regrouping) -> dict[str, NDArray[Any]]:
     """Return ``extra`` of flat topics some of which were put together.
 
     What is a weight of each topic, in documents, groups or the corpus, adds up; the rest stays.

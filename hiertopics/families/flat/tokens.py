@@ -20,7 +20,7 @@ from hiertopics.corpus.data.seedwords import NONE, Seeds
 from hiertopics.families.flat import token_kernels as kernels
 from hiertopics.families.flat.concentrations import draw_concentration
 from hiertopics.families.flat.layout import Block, take_turns
-from hiertopics.families.flat.summary import LIVE_TOKENS, regrouped
+from hiertopics.families.flat.summary import LIVE_TOKENS, merge_extra
 
 SeenT = TypeVar("SeenT")
 DataT = TypeVar("DataT")
@@ -117,4 +117,4 @@ def in_chains(
         log_joint = one.objective(state, data, settings, context)
         return PerChain({"objective": [log_joint], "n_topics": [n_topics]})
 
-    return chains(replace(one, per_chain=per_chain, regrouped=regrouped))
+    return chains(replace(one, per_chain=per_chain, merge_extra=merge_extra))

@@ -26,7 +26,15 @@ from scipy.special import logsumexp
 from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.base.axes import Axes
 from hiertopics.contract.engine import Workers, as_given
-from hiertopics.contract.model import Backend, Context, Posterior, Renewed, Sharded, Summary, always
+from hiertopics.contract.model import (
+    Backend,
+    Context,
+    Migration,
+    Posterior,
+    Sharded,
+    Summary,
+    always,
+)
 from hiertopics.corpus.data.tree import NODE, OUTSIDE, ROOT, Tree
 from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.families.hca import moves, starts
@@ -253,7 +261,7 @@ def given_by(kind: type[State], tree: Tree, settings: Settings) -> Globals:
 
 
 def variational(
-    kind: type[State], infer: Infer, renewed: Renewed
+    kind: type[State], infer: Infer, migrate_state: Migration
 ) -> Backend[Vectors, Data, State, Settings]:
     """Return the backend of a family of states."""
 
@@ -278,7 +286,7 @@ def variational(
         memory=memory,
         observes="vectors",
         pieces=Sharded(Local=kind.Local, parts=parts_of, build=as_they_are, bounds=bounds),
-        renewed=renewed,
+        migrate_state=migrate_state,
         monotone=always,
         log_density=log_density,
     )

@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import digamma
 
 from hiertopics.base.arrays import F64, I32, I64
@@ -111,6 +110,7 @@ def mode_of_concentration(tables: F64, lengths: F64, discount: float) -> float:
     The zero of dl/db + 1/b - RATE (theory/bursts 7) in ln b. tables, lengths: float64
     [n_docs], of documents that have tokens.
     """
+    from scipy.optimize import brentq  # slow to import
 
     def slope(log_b: float) -> float:
         return math.exp(log_b) * (slope_of(math.exp(log_b), tables, lengths, discount) - RATE) + 1.0

@@ -197,7 +197,7 @@ def going_on(
     Pairs of earlier documents have the tables that they had, others one for each token.
     """
 
-    def continued(before: Arrays, data: Data, settings: Any, context: Context) -> Any:
+    def extend_state(before: Arrays, data: Data, settings: Any, context: Context) -> Any:
         """Return the state of the earlier counts, and of further ones under its topics."""
         found = fields_of(before, data, context, begin)
         tables = np.array(data.cells.tokens, np.float32)
@@ -211,7 +211,7 @@ def going_on(
         changes.left(state, data)
         return state
 
-    return replace(backend, continued=continued)
+    return replace(backend, extend_state=extend_state)
 
 
 def hand_on(local: Pieces[Any, Any], tables: Floats, data: Data) -> None:

@@ -391,7 +391,7 @@ def _draw_word_side(state: State, data: Data, prior: str, rng: np.random.Generat
         state.tau = rng.dirichlet(1.0 + by_word)
 
 
-def renewed(arrays: Arrays, settings: Settings) -> Arrays:
+def migrate_state(arrays: Arrays, settings: Settings) -> Arrays:
     """Return the arrays of a draw; those from before there were seed words had none."""
     return {"seeded": np.empty(0, np.int64), **arrays}
 
@@ -414,7 +414,7 @@ one: Backend[Corpus, Data, State, Settings] = Backend(
     from_counts=True,
     pieces=sharded(Local),
     draw_hyperparameters=draw_hyperparameters,
-    renewed=renewed,
+    migrate_state=migrate_state,
     flaw=flaw,
 )
 backend: Backend[Corpus, Data, Chains[State], Settings] = in_chains(one)

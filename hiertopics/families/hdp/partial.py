@@ -127,7 +127,7 @@ def _counted(local: Pieces[Piece, Local], data: Blocks, n_topics: int) -> tuple[
     return n_wk, n_k
 
 
-def continued(before: Arrays, data: Blocks, settings: Settings, context: Context) -> State:
+def extend_state(before: Arrays, data: Blocks, settings: Settings, context: Context) -> State:
     """Return an earlier draw with further documents, and words that have no token in it.
 
     The first iterations hold its topics, as those of a start, so that the tokens of the further
@@ -397,7 +397,7 @@ one: Backend[Corpus, Blocks, State, Settings] = Backend(
     simulate=gibbs.simulate,
     memory=memory,
     from_counts=True,
-    shelves=True,
+    out_of_core=True,
     flaw=flaw,
     pieces=Sharded(
         Local=Local,
@@ -406,6 +406,6 @@ one: Backend[Corpus, Blocks, State, Settings] = Backend(
         bounds=lambda data: data.bounds,
     ),
     draw_hyperparameters=gibbs.draw_hyperparameters,
-    continued=continued,
+    extend_state=extend_state,
 )
 backend: Backend[Corpus, Blocks, Chains[State], Settings] = in_chains(one)

@@ -68,7 +68,7 @@ from hiertopics.families.flat.config import (
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Data, Piece, sharded
 from hiertopics.families.flat.prediction import EXTRA, infer
-from hiertopics.families.flat.summary import document_weights, regrouped, topic_counts
+from hiertopics.families.flat.summary import document_weights, merge_extra, topic_counts
 from hiertopics.families.flat.variational import ZERO, Order, Responsibilities
 from hiertopics.families.flat.variational import prepare as prepare
 from hiertopics.families.hdp import (
@@ -273,8 +273,8 @@ def collapsed(
         simulate=simulate,
         memory=memory,
         from_counts=True,
-        shelves=True,
-        regrouped=regrouped,
+        out_of_core=True,
+        merge_extra=merge_extra,
         pieces=sharded(order.Local),
     )
 
@@ -284,11 +284,13 @@ def going_on(
 ) -> Backend[Corpus, Data, StateT, Any]:
     """Return a backend that goes on with further documents, from what ``begin`` keeps of q(z)."""
 
-    def continued(before: Arrays, data: Data, settings: ModelSettings, context: Context) -> StateT:
+    def extend_state(
+        before: Arrays, data: Data, settings: ModelSettings, context: Context
+    ) -> StateT:
         """Return the state of the earlier counts, and of further ones under its topics."""
         return backend.State(**fields_of(before, data, context, begin))
 
-    return replace(backend, continued=continued)
+    return replace(backend, extend_state=extend_state)
 
 
 def by_size(
@@ -299,18 +301,22 @@ def by_size(
     def chosen(n_pairs: int, settings: ModelSettings) -> Backend[Corpus, Data, StateT, Any]:
         return few if are_many(n_pairs, settings.model.truncation) else whole
 
-    def suited(corpus: Corpus, settings: ModelSettings) -> Backend[Corpus, Data, StateT, Any]:
+    def choose_variant(
+        corpus: Corpus, settings: ModelSettings
+    ) -> Backend[Corpus, Data, StateT, Any]:
         return chosen(corpus.n_pairs, settings)
 
     def memory(corpus: Corpus, settings: ModelSettings) -> int:
-        return suited(corpus, settings).memory(corpus, settings)
+        return choose_variant(corpus, settings).memory(corpus, settings)
 
-    def continued(before: Arrays, data: Data, settings: ModelSettings, context: Context) -> StateT:
-        going_on = chosen(len(data.cells.word), settings).continued
+    def extend_state(
+        before: Arrays, data: Data, settings: ModelSettings, context: Context
+    ) -> StateT:
+        going_on = chosen(len(data.cells.word), settings).extend_state
         assert going_on is not None
         return going_on(before, data, settings, context)
 
-    return replace(whole, suited=suited, memory=memory, continued=continued)
+    return replace(whole, choose_variant=choose_variant, memory=memory, extend_state=extend_state)
 
 
 def bursty_by_size(
@@ -323,18 +329,18 @@ def bursty_by_size(
         many = kept == "few" or (kept == "auto" and are_many(n_pairs, settings.model.truncation))
         return few if many else whole
 
-    def suited(corpus: Corpus, settings: Any) -> Backend[Corpus, Data, StateT, Any]:
+    def choose_variant(corpus: Corpus, settings: Any) -> Backend[Corpus, Data, StateT, Any]:
         return chosen(corpus.n_pairs, settings)
 
     def memory(corpus: Corpus, settings: Any) -> int:
-        return suited(corpus, settings).memory(corpus, settings)
+        return choose_variant(corpus, settings).memory(corpus, settings)
 
-    def continued(before: Arrays, data: Data, settings: Any, context: Context) -> StateT:
-        going_on = chosen(len(data.cells.word), settings).continued
+    def extend_state(before: Arrays, data: Data, settings: Any, context: Context) -> StateT:
+        going_on = chosen(len(data.cells.word), settings).extend_state
         assert going_on is not None
         return going_on(before, data, settings, context)
 
-    return replace(whole, suited=suited, memory=memory, continued=continued)
+    return replace(whole, choose_variant=choose_variant, memory=memory, extend_state=extend_state)
 
 
 of_points = POINTS._replace(Inference=ZeroPoints)

@@ -152,7 +152,7 @@ def _placed(fitted: Fitted, parent: I32, slots: Ints) -> tuple[sparse.csr_array,
     return theta, Paths(node.done().reshape(-1, depth), log_prob.done())
 
 
-def regrouped(tree: Tree, grouping: Regrouping) -> dict[str, NDArray[Any]]:
+def merge_extra(tree: Tree, grouping: Regrouping) -> dict[str, NDArray[Any]]:
     """Return ``extra`` of a tree some of whose nodes were put together or taken out.
 
     The prior masses of slots that are one now add up; that of a node that was taken out goes to

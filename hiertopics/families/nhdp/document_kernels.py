@@ -154,22 +154,27 @@ def choose(
 
 
 @kernel()
-def keep(cells: Cells, first: int, last: int, dense: Floats, local: Local) -> None:
+def keep(
+    cells: Cells, first: int, last: int, dense: Floats, own: I32, lengths: I64, resp: Kept
+) -> None:
     """Write q(z) of documents ``first`` to ``last`` at their own nodes, scaled to sum to 1.
 
-    A pair that has nothing there is spread evenly.
+    dense: q(z) at all nodes, float [n_pairs, K]. own, lengths: as ``choose`` returns and writes
+    them. resp: the documents' pairs one after another, each at its document's own nodes. A pair
+    that has nothing there is spread evenly.
     """
     begin, q = cells.cuts[first, 0], np.empty(dense.shape[1], dense.dtype)
+    first_own, place = 0, 0
     for doc in range(first, last):
-        nodes = local.node[local.first_node[doc] : local.first_node[doc + 1]]
-        place = local.first_resp[doc]
+        nodes = own[first_own : first_own + lengths[doc]]
+        first_own += lengths[doc]
         for pair in range(cells.cuts[doc, 0], cells.cuts[doc, -1]):
             row, total = dense[pair - begin], 0.0
             for node in nodes:
                 total += row[node]
             for at in range(len(nodes)):
                 q[at] = row[nodes[at]] / total if total > 0 else 1.0 / len(nodes)
-            pack(q[: len(nodes)], local.resp[place : place + len(nodes)])
+            pack(q[: len(nodes)], resp[place : place + len(nodes)])
             place += len(nodes)
 
 

@@ -77,21 +77,26 @@ def begin(
     cuts = piece.cells.cuts
     cells = piece.cells if tables is None else piece.cells._replace(tokens=tables)
     found, lengths = room.growing(np.int32), np.zeros(piece.n_docs, np.int64)
-    kind = np.dtype(np.float32)
+    kind, resps = np.dtype(np.float32), None
     for first, last in spans(cuts):
         dense = rows(first, last)
-        kind = dense.dtype
         nodes = kernels.choose(cells, first, last, dense, ancestry, least, lengths)
         found.append(nodes)
+        kind = dense.dtype
+        stored = np.uint16 if kind == np.float32 else kind
+        if resps is None:
+            resps = room.growing(stored)
+        n_pairs = cuts[first:last, -1] - cuts[first:last, 0]
+        resp = np.empty(int(lengths[first:last] @ n_pairs), stored)
+        kernels.keep(cells, first, last, dense, nodes, lengths, resp)
+        resps.append(resp)
     first_node = np.concatenate([[0], np.cumsum(lengths)])
     first_resp = np.concatenate([[0], np.cumsum(lengths * (cuts[:, -1] - cuts[:, 0]))])
     node = found.done()
-    resp = room.empty(int(first_resp[-1]), np.uint16 if kind == np.float32 else kind)
     n = room.empty(len(node), kind)
     n[:] = 0
-    local = Local(first_node, node, n, first_resp, resp)
-    for first, last in spans(cuts):
-        kernels.keep(cells, first, last, rows(first, last), local)
+    all_resps = np.empty(0, np.uint16) if resps is None else resps.done()
+    local = Local(first_node, node, n, first_resp, all_resps)
     return local if tables is None else BurstyLocal(*local, tables)
 
 
@@ -211,7 +216,7 @@ class Under(NamedTuple):
     seating: Seating | None
 
 
-def continued(before: Arrays, data: Data, settings: Settings, context: Context) -> State:
+def extend_state(before: Arrays, data: Data, settings: Settings, context: Context) -> State:
     """Return the state of all documents under the tree of an earlier one."""
     counts = np.maximum(before["n_wk"], 0, dtype=np.float64)
     further = data.n_words - len(counts)

@@ -257,14 +257,14 @@ def objective(state: State, data: Data, settings: Settings, context: Context) ->
     return state.mixing.log_chance(state.n_dk.astype(float)) + float(topics)
 
 
-def regrown(
+def refit_on_tree(
     tree: Tree, theta: sparse.csr_array, corpus: Corpus, settings: Settings, context: Context
 ) -> Summary:
     """Return the tree after the variational sweeps of a start that begins with its topics.
 
     So the model is no draw: there is nothing that draws would be averaged with.
     """
-    return variational.regrown(tree, theta, corpus, _variational(settings), context)
+    return variational.refit_on_tree(tree, theta, corpus, _variational(settings), context)
 
 
 def recut(
@@ -305,7 +305,7 @@ def per_chain(state: State, data: Data, settings: Settings, context: Context) ->
     return PerChain({"objective": [log_joint], "n_nodes": [n_nodes]})
 
 
-def renewed(arrays: Arrays, settings: Settings) -> Arrays:
+def migrate_state(arrays: Arrays, settings: Settings) -> Arrays:
     """Return the arrays of a draw; before eta was drawn it was the config's."""
     return {"eta": np.asarray(settings.model.eta), **arrays}
 
@@ -327,14 +327,14 @@ one: Backend[Corpus, Data, State, Settings] = Backend(
     simulate=simulate,
     memory=memory,
     from_counts=True,
-    regrouped=common.regrouped,
+    merge_extra=common.merge_extra,
     per_chain=per_chain,
     predictive=predictive,
-    regrown=regrown,
+    refit_on_tree=refit_on_tree,
     recut=recut,
     pieces=sharded(Local, lambda data: data.tokens),
     draw_hyperparameters=draw_hyperparameters,
-    renewed=renewed,
+    migrate_state=migrate_state,
     flaw=flaw,
 )
 backend: Backend[Corpus, Data, Chains[State], Settings] = chains(one)

@@ -227,7 +227,7 @@ def mixing_of(tree: Tree) -> Mixing:
     )
 
 
-def regrouped(tree: Tree, grouping: Regrouping) -> dict[str, NDArray[Any]]:
+def merge_extra(tree: Tree, grouping: Regrouping) -> dict[str, NDArray[Any]]:
     """Return ``extra`` of a tree some of whose nodes were put together or taken out.
 
     Shares of siblings that are one add up, and their children's are weighed by them; the

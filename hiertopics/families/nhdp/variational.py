@@ -41,8 +41,8 @@ from hiertopics.families.nhdp import document_kernels, documents, flat_starts
 from hiertopics.families.nhdp import summary as common
 from hiertopics.families.nhdp.config import VariationalInference as Inference
 from hiertopics.families.nhdp.config import VariationalModel as Model
-from hiertopics.families.nhdp.documents import continued as continued
 from hiertopics.families.nhdp.documents import counts_of
+from hiertopics.families.nhdp.documents import extend_state as extend_state
 from hiertopics.families.nhdp.documents import prepare as prepare
 from hiertopics.families.nhdp.layout import AnyLocal, BurstyLocal, Local
 from hiertopics.families.nhdp.learning import refit
@@ -201,7 +201,7 @@ def _log_likelihood_bursty(
     return bursts.log_likelihood(piece, docs, theta_of, phi, process)
 
 
-def regrown(
+def refit_on_tree(
     tree: Tree, theta: sparse.csr_array, corpus: Corpus, settings: Settings, context: Context
 ) -> Summary:
     """Return the tree after the iterations of a fit that begins with its topics and this theta.
@@ -270,15 +270,15 @@ backend: Backend[Corpus, Data, State] = Backend(
     simulate=simulate,
     memory=memory,
     from_counts=True,
-    shelves=True,
-    regrouped=common.regrouped,
+    out_of_core=True,
+    merge_extra=common.merge_extra,
     predictive=predictive,
-    regrown=regrown,
+    refit_on_tree=refit_on_tree,
     recut=recut,
     outline=outline,
     outline_cost=outline_cost,
     short=short,
-    continued=continued,
+    extend_state=extend_state,
     pieces=sharded(Local),
     flaw=flaw,
 )

@@ -294,6 +294,6 @@ likelihood = Likelihood(
         **dict.fromkeys(("mean", "value", "newborn"), Annotated[F64, Axes("n_nodes", "n_columns")]),
         "variance": Annotated[F64, Axes("n_columns", least=0)],
     },
-    renewed=without("topics.z", "topics.n_dk", "topics.n_wk", "topics.n_k"),
+    migrate_state=without("topics.z", "topics.n_dk", "topics.n_wk", "topics.n_k"),
 )
 one, backend = sampler(likelihood, before)

@@ -250,7 +250,7 @@ def sampler(
         predictive=likelihood.predictive,
         log_density=likelihood.log_density,
         draw_hyperparameters=of.draw_hyperparameters,
-        renewed=likelihood.renewed,
+        migrate_state=likelihood.migrate_state,
         flaw=likelihood.flaw,
         extra={**common.EXTRA, **likelihood.extra},
     )

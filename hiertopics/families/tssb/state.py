@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from hiertopics.base.arrays import F64, I32, I64, Numbers
 from hiertopics.base.axes import Axes
 from hiertopics.contract.chains import Chains
-from hiertopics.contract.model import Components, Context, Hyperparameters, Renewed, Sizes, as_saved
+from hiertopics.contract.model import (
+    Components,
+    Context,
+    Hyperparameters,
+    Migration,
+    Sizes,
+    as_saved,
+)
 from hiertopics.contract.states import Arrays
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.tree import Tree
@@ -63,10 +70,10 @@ class Rows(NamedTuple):
 class Likelihood(Generic[SeenT, DataT, StateT]):
     """What data are and what nodes have for parameters.
 
-    observes, State, renewed, predictive, log_density: as of the backend. prepare: lay data out.
-    start: the state of all data at the root of a tree without sticks. features: what the log
-    likelihood of a datum is linear in, [n, P]. law: the law that a node's parameters follow, of
-    the values [L]; closeness: how closely nodes follow their parents under it. update: redraw the
+    observes, State, migrate_state, predictive, log_density: as of the backend. prepare: lay data
+    out. start: the state of all data at the root of a tree without sticks. features: the log
+    likelihood of a datum is linear in them, [n, P]. law: the law of a node's parameters, of the
+    values [L]; closeness: how closely nodes follow their parents under it. update: redraw the
     parameters of nodes and the law, and what else the state has. log_likelihood: of all data at
     their nodes; log_extra: the log probability of what is besides data and nodes. rows: of the
     nodes [n] of the second argument. scorer: a function, the log likelihood of a new datum at each
@@ -97,7 +104,7 @@ class Likelihood(Generic[SeenT, DataT, StateT]):
         Callable[[Tree, int, Settings, np.random.Generator], Iterable[Components]] | None
     ) = None
     log_density: Callable[[Tree, SeenT, Settings], F64] | None = None
-    renewed: Renewed = as_saved
+    migrate_state: Migration = as_saved
     flaw: Callable[[StateT, DataT, Settings], str | None]
     extra: Mapping[str, Any]
 

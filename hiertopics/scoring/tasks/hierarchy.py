@@ -21,7 +21,7 @@ from hiertopics.base.visible import visible
 from hiertopics.corpus.data.agreement import Level, Triplets, levels, mixed_branches, torn_labels
 from hiertopics.corpus.data.arranging import topics_arranged
 from hiertopics.corpus.data.labelpaths import LabelPaths, label_paths
-from hiertopics.corpus.data.naming import names_of
+from hiertopics.corpus.data.naming import in_order, names_of
 from hiertopics.corpus.data.shelf import in_memory
 from hiertopics.corpus.data.tree import by_branch
 from hiertopics.corpus.data.treeshares import TreeShares, linkage_shares, tree_shares
@@ -58,7 +58,8 @@ class HierarchyOptions(NamedTuple):
 
     paths: a file with one for each line of the file given to fit; None: its sibling X.paths.
     path_field: a field of the table that was fitted. path_from_folder: the folders of its files.
-    heldout: score what the run put aside. seed: of the permutations.
+    heldout: score what the run put aside. seed: of the permutations. words_by: the order of the
+    words that mixed branches are called by, of ``naming.ORDERS``; None: ``name``.
     """
 
     paths: Path | str | None = None
@@ -67,6 +68,7 @@ class HierarchyOptions(NamedTuple):
     path_from_folder: bool = False
     heldout: bool = False
     seed: int = 0
+    words_by: str | None = None
 
 
 class _Documents(NamedTuple):
@@ -97,6 +99,7 @@ def score(request: Request, options: HierarchyOptions) -> TaskResult:
     run = request.run
     if len(run.tree.shown) < 2:
         raise UsageError(f"{run.path} has a tree of one node: no document is apart from another")
+    in_order(run.tree, run.vocab, options.words_by)  # refuses what is no order of them
     given, source = _label_paths(run, options)
     documents = _documents(request, options)
     n_docs, n_branches = len(documents.rows), len(documents.shares.branches)
@@ -119,7 +122,7 @@ def score(request: Request, options: HierarchyOptions) -> TaskResult:
             "n_docs": n_docs,
             "n_empty": documents.n_empty,
             "n_branches": n_branches,
-            **_tables(run, documents.shares, paths, found),
+            **_tables(run, documents.shares, paths, found, options.words_by),
         },
         split=run.split.hash,
         baselines=_baselines(documents, paths, draws, options.seed),
@@ -251,7 +254,11 @@ def _records(found: Sequence[Level]) -> list[dict[str, Any]]:
 
 
 def _tables(
-    run: RunDir, shares: TreeShares, paths: LabelPaths, found: Sequence[Level]
+    run: RunDir,
+    shares: TreeShares,
+    paths: LabelPaths,
+    found: Sequence[Level],
+    words_by: str | None,
 ) -> dict[str, Any]:
     """Return which labels are torn over branches, and which branches are mixed, by level."""
     shown = by_branch(run.tree) if run.tree.has_words and run.tree.vectors is None else run.tree
@@ -259,7 +266,8 @@ def _tables(
         node: " ".join(run.vocab[word] for word in shown.top_words(node, WORDS))
         for node in shares.rows[shares.branches].tolist()
     }
-    names = [*names_of(run.tree, run.vocab).texts, ""]  # the last one: of no branch, -1
+    texts = names_of(run.tree, run.vocab, words_by=words_by).texts
+    names = [*texts, ""]  # the last one: of no branch, -1
     torn: list[dict[str, Any]] = []
     mixed: list[dict[str, Any]] = []
     for level in found:

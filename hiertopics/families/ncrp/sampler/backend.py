@@ -74,7 +74,7 @@ from hiertopics.families.ncrp.sampler.chains import (
 from hiertopics.families.ncrp.sampler.infer_kernels import FittedTree
 from hiertopics.families.ncrp.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.ncrp.simulate import simulate as simulate
-from hiertopics.families.ncrp.summary import regrouped
+from hiertopics.families.ncrp.summary import merge_extra
 from hiertopics.families.nested.slots import RARE, place, sparse_rows
 
 KEPT = 12 << 20
@@ -123,7 +123,7 @@ def init(data: Data, settings: Settings, context: Context) -> State:
     return begin(on_branches(data, branch, prior, rng), prior)
 
 
-def continued(before: Arrays, data: Data, settings: Settings, context: Context) -> State:
+def extend_state(before: Arrays, data: Data, settings: Settings, context: Context) -> State:
     """Return an earlier draw that further documents joined one by one."""
     gamma, eta = float(before["prior.gamma"]), float(before["prior.eta"])
     prior = Prior(before["prior.level"], gamma, eta)
@@ -378,7 +378,7 @@ def sampler(
     held: Held = held_by_sweep,
     summarise: Callable[[State, Data, Settings, Context], Summary] = summarise,
     *,
-    deals: bool = False,
+    remote_tasks: bool = False,
 ) -> tuple[Backend[Corpus, Data, State, Settings], Backend[Corpus, Data, Chains[State], Settings]]:
     """Return the sampler that moves documents by a sweep, of one chain and of several."""
     one = Backend(
@@ -398,11 +398,11 @@ def sampler(
         memory=partial(memory, held),
         from_counts=True,
         memory_from=partial(memory_from, held),
-        shelves=True,
-        deals=deals,
+        out_of_core=True,
+        remote_tasks=remote_tasks,
         by_token=("chain.level", "tries.level"),
-        continued=continued,
-        regrouped=regrouped,
+        extend_state=extend_state,
+        merge_extra=merge_extra,
         per_chain=per_chain,
         draw_hyperparameters=draw_hyperparameters,
         flaw=flaw,

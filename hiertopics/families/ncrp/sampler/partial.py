@@ -232,4 +232,4 @@ def held_by_sweep(settings: Settings) -> int:
     return int(4 * times * settings.model.depth)
 
 
-one, backend = collapsed.sampler(side_by_side, held_by_sweep, deals=True)
+one, backend = collapsed.sampler(side_by_side, held_by_sweep, remote_tasks=True)

@@ -27,7 +27,7 @@ from scipy import sparse
 from hiertopics.base.arrays import F64, I64
 from hiertopics.base.room import Room, beside
 from hiertopics.contract.engine import Each
-from hiertopics.contract.model import Backend, Context, Posterior, Renewed, Sharded, Summary
+from hiertopics.contract.model import Backend, Context, Migration, Posterior, Sharded, Summary
 from hiertopics.contract.states import Arrays, of_pieces
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.shelf import Bags, Shelf
@@ -40,7 +40,7 @@ from hiertopics.families.ncrp.config import Model as Model
 from hiertopics.families.ncrp.config import VariationalInference as Inference
 from hiertopics.families.ncrp.config import VariationalSettings as Settings
 from hiertopics.families.ncrp.simulate import simulate as simulate
-from hiertopics.families.ncrp.summary import regrouped
+from hiertopics.families.ncrp.summary import merge_extra
 from hiertopics.families.ncrp.variational import bound, expectations, moves, starts
 from hiertopics.families.ncrp.variational import state as states
 from hiertopics.families.ncrp.variational.slot_kernels import Cells
@@ -346,7 +346,7 @@ def _bound_never_falls(settings: Settings) -> bool:
     return bool(not inference.batch_size and (inference.guard_moves or inference.moves == "none"))
 
 
-def continued(before: Arrays, data: Data, settings: Settings, context: Context) -> State:
+def extend_state(before: Arrays, data: Data, settings: Settings, context: Context) -> State:
     """Return the state of all documents under the tree of an earlier one.
 
     Further documents share their tokens out among the levels as the level prior's mean does; new
@@ -371,7 +371,7 @@ def continued(before: Arrays, data: Data, settings: Settings, context: Context) 
 
 
 def variational(
-    kind: type[State], renewed: Renewed, **others: Any
+    kind: type[State], migrate_state: Migration, **others: Any
 ) -> Backend[Any, Data, State, Settings]:
     """Return the backend of a family of states; others: what it can do besides."""
 
@@ -399,12 +399,14 @@ def variational(
         from_counts=True,
         memory_of_worker=memory_of_worker,
         memory_from=memory_from,
-        regrouped=regrouped,
+        merge_extra=merge_extra,
         pieces=Sharded(Local=kind.Local, parts=parts_of, build=build_piece, bounds=bounds),
-        renewed=renewed,
+        migrate_state=migrate_state,
         monotone=_bound_never_falls,
         **others,
     )
 
 
-backend = variational(State, renewed=without_chances, shelves=True, continued=continued)
+backend = variational(
+    State, migrate_state=without_chances, out_of_core=True, extend_state=extend_state
+)
