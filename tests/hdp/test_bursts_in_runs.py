@@ -207,6 +207,31 @@ def test_a_sampled_run_that_stops_ends_in_the_same_bytes(
         assert files_of(RunDir.open(run)) == files_of(whole)
 
 
+@pytest.mark.parametrize("sweep", ["dense", "sparse"])
+def test_a_sampled_run_of_lda_that_stops_ends_in_the_same_bytes(
+    corpus: Path, tmp_path: Path, sweep: str
+) -> None:
+    overrides = {
+        "model.bursts": "document",
+        "model.n_topics": 6,
+        "inference.sweep": sweep,
+        "inference.hyper_start": 3,
+        "inference.burst_start": 4,
+    }
+    words: dict[str, Any] = {"backend": "lda-gibbs", "overrides": overrides, "iterations": 20}
+    driver.fit(corpus, run=tmp_path / "whole", **words)
+    for stop in (3, 12):
+        run = tmp_path / f"stopped{stop}"
+
+        def until(event: Any, stop: int = stop) -> Any:
+            return Stop("test", False) if event.iteration == stop else None
+
+        driver.fit(corpus, run=run, callbacks=[until], **words)
+        driver.fit(corpus, run=run, **words)
+        assert files_of(RunDir.open(run)) == files_of(RunDir.open(tmp_path / "whole"))
+    assert ht.evaluate(run)["perplexity"] > 0
+
+
 def test_a_sampled_run_scores_by_the_process_of_each_draw(corpus: Path, tmp_path: Path) -> None:
     """Draws have a and b of their own; a placed document's distribution sums to 1 under each."""
     run = sampled(corpus, tmp_path / "run", **{"data.holdout": "docs:0.2@0"})
