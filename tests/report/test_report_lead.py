@@ -15,10 +15,11 @@ from scipy import sparse
 from small_trees import tree_of
 
 from hiertopics.base.arrays import F64
+from hiertopics.corpus.data.columns import moments
 from hiertopics.corpus.data.corpus import Tags
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.report.documents import Shares
-from hiertopics.views.report.lead import Known, lead_part, lead_text, moments
+from hiertopics.views.report.lead import Known, lead_part, lead_text
 from hiertopics.views.report.topics import lay_out
 
 Call = Callable[..., Any]

@@ -6,12 +6,13 @@ import csv
 import io
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from browsing import CHROMIUM, SETTLED, Opened
 from pages import data_of, documents, reshaped, search, with_authors
 from unsealed import unsealed
 
@@ -22,97 +23,17 @@ from hiertopics.corpus.formats.writing import write_corpus
 from hiertopics.views.report import nodes
 
 Call = Callable[..., Any]
-CHROMIUM = shutil.which("chromium")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.browser,
     pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium"),
 ]
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 WIDTHS = (390, 768, 1280)
 EVIL = (
     "</script><b>", "\x1b[31mred", "a\u202eb", 'say"hi"', "<img/src=x>", "=1+1", "日本",
     "\U0001f332", "x",
 )  # fmt: skip
 SHOWN = {"\x1b[31mred": r"\x1b[31mred", "a\u202eb": r"a\u202eb"}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """Return a chromium that all tests of this file share."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        yield browser
-        browser.close()
-
-
-SETTLED = "() => new Promise(done => setTimeout(() => requestAnimationFrame(() => done()), 0))"
-"""Waits until the page has followed its address and drawn itself."""
-
-
-class Opened(NamedTuple):
-    """A page, and what went wrong in it: errors, messages of the console, requests."""
-
-    page: Any
-    problems: list[str]
-
-    def go(self, address: str) -> None:
-        """Show what an address names."""
-        self.page.evaluate("address => { location.hash = address; }", address)
-        self.page.evaluate(SETTLED)
-
-    def find(self, query: str) -> str:
-        """Search; return what the page says of it."""
-        self.page.fill("#query", query)
-        return str(self.page.inner_text("#counts"))
-
-    def wider(self) -> int:
-        """Return by how much the page is wider than its window."""
-        return int(
-            self.page.evaluate("document.documentElement.scrollWidth - document.body.clientWidth")
-        )
-
-
-@pytest.fixture
-def show(browser: Any) -> Iterator[Callable[..., Opened]]:
-    """Return a function that opens a report; at the end of the test nothing has gone wrong."""
-    shown: list[tuple[Any, list[str]]] = []
-
-    def open_page(file: Path, width: int = 1280, address: str = "", **options: Any) -> Opened:
-        options = {"color_scheme": "light", "accept_downloads": True, **options}
-        context = browser.new_context(viewport={"width": width, "height": 844}, **options)
-        page, problems = context.new_page(), []
-        page.on("pageerror", lambda error: problems.append(f"error: {error}"))
-        page.on("console", lambda message: problems.append(f"console: {message.text}"))
-        page.on(
-            "request",
-            lambda request: (
-                None
-                if request.url.startswith(("file:", "blob:", "data:image/svg+xml"))
-                else problems.append(f"request: {request.url}")
-            ),
-        )
-        page.goto(f"{file.as_uri()}#{address}")
-        if options.get("java_script_enabled", True):
-            page.wait_for_selector("html.whole")
-        shown.append((context, problems))
-        return Opened(page, problems)
-
-    yield open_page
-    for context, _ in shown:
-        context.close()
-    assert [problem for _, problems in shown for problem in problems] == []
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from hiertopics.base.arrays import I64
 from hiertopics.base.errors import HiertopicsError
+from hiertopics.corpus.data.columns import moments
 from hiertopics.corpus.data.corpus import Corpus, Tags
 from hiertopics.corpus.data.tree import ROOT, Tree
 from hiertopics.runs.documents import Documents
@@ -229,7 +230,7 @@ MOST_VALUES = 100
 """Values of a column that are counted at each node: the most common ones there."""
 
 MOST_BARS = 200
-"""Values that a column of numbers may have to be shown in their order, as years are."""
+"""Values that a column of numbers or dates may have to be shown in their order."""
 
 
 def columns_part(
@@ -274,13 +275,10 @@ def _column(name: str, tags: Tags, home: I64, layout: Layout, kept: I64) -> dict
 
 
 def _is_ordered(names: list[str], members: sparse.csr_array) -> bool:
-    """Tell whether each document has at most one value, and the values are numbers."""
+    """Tell whether each document has at most one value, and the values are numbers or dates."""
     if not 1 < len(names) <= MOST_BARS or int(np.diff(members.indptr).max(initial=0)) > 1:
         return False
-    try:
-        return all(np.isfinite(float(name)) for name in names)
-    except ValueError:
-        return False
+    return moments(names) is not None
 
 
 def _by_node(members: sparse.csr_array, home: I64, layout: Layout) -> list[tuple[I64, I64]]:

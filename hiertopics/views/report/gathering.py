@@ -13,6 +13,7 @@ from hiertopics import __version__
 from hiertopics.base.arrays import F64, I64
 from hiertopics.base.errors import UsageError
 from hiertopics.corpus.corpora.dataset import corpus_name
+from hiertopics.corpus.data.columns import Kind, binned, kind_of
 from hiertopics.corpus.data.corpus import Tags
 from hiertopics.corpus.data.groups import groups_of
 from hiertopics.corpus.data.naming import in_order
@@ -287,8 +288,8 @@ class _Gathering:
         return part
 
     def _put_columns(self, box: Box) -> None:
-        kept = {name: tags for name, tags in self.known.tags.items() if not _names_each(tags)}
-        tags = {**kept, **self.tags}
+        kept = {n: tags for n, tags in self.known.tags.items() if kind_of(tags) is not Kind.NAMES}
+        tags = {name: binned(one) for name, one in {**kept, **self.tags}.items()}
         if not tags:
             return
         home, layout = self.placed.shares.home, self.placed.layout
@@ -425,12 +426,6 @@ class _Gathering:
             "share": share,
             "similar": similar,
         }
-
-
-def _names_each(tags: Tags) -> bool:
-    """Tell whether every value is that of one document: an address, no property."""
-    totals = np.asarray(tags.members.sum(axis=0)).ravel()
-    return len(totals) > 1 and bool((totals <= 1).all())
 
 
 def _arranged(run: RunDir) -> Tree:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -10,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from hiertopics.base.arrays import F64, I64
+from hiertopics.corpus.data.columns import moments
 from hiertopics.corpus.data.corpus import Tags
 from hiertopics.corpus.data.tree import ROOT, Tree
 from hiertopics.views.render import comes_back
@@ -28,8 +28,6 @@ STANDARD_ERRORS = 4.0
 
 FEWEST, MOST_GROUPS = 10, 30
 """Documents of each side of a comparison, and values of a column that is read as groups."""
-
-_DATE = re.compile(r"([12]\d{3})(?:-(\d{2})(?:-\d{2})?)?(?:T.*)?")
 
 
 class Known(NamedTuple):
@@ -137,20 +135,6 @@ def _prediction(card: Mapping[str, Any]) -> list[Piece]:
             what = "In documents put aside it is as unsure of the next word as of a choice among"
             return [f"{what} {perplexity:,.0f}{spread} equally likely ones (perplexity)."]
     return []
-
-
-def moments(names: Sequence[str]) -> F64 | None:
-    """Return numbers or dates (``1998``, ``1998-05``, ``1998-05-31``) as numbers, else None."""
-    found = []
-    for name in names:
-        date = _DATE.fullmatch(name.strip())
-        try:
-            value = float(name) if date is None else int(date[1]) + (int(date[2] or 1) - 1) / 12
-        except ValueError:
-            return None
-        found.append(value)
-    values = np.array(found)
-    return values if len(values) > 1 and np.isfinite(values).all() else None
 
 
 def _change(known: Known, branches: I64, below: F64) -> list[Piece]:

@@ -72,23 +72,21 @@ function noWords(page) {
   return said ? `No words here: ${visible(said)}.` : "It has no words.";
 }
 
-/** All documents, in the order of the corpus. */
+/** The documents, in a table. */
 function documentsView(page) {
   const { data } = page;
   if (!data.docs) return [h("h2", {}, "Documents"), h("p", { class: "hint" }, noDocuments(page))];
   const { total } = data.docs;
-  const csv = () => [["document", "number", "node", "topic", ...(data.docs.tokens ? ["words"] : [])], ...data.row.map((row, doc) => {
+  const columns = data.columns.filter((column) => column.doc_n.length);
+  const csv = () => [["document", "number", "node", "topic", ...(data.docs.tokens ? ["words"] : []), ...columns.map((column) => column.name)], ...askedDocuments(page).map((doc) => {
     const home = data.docs.home[doc];
-    return [data.docName(doc), row + 1, home < 0 ? "" : data.nodes.id[home], home < 0 ? "" : page.labels.called(home), ...(data.docs.tokens ? [data.docs.tokens[doc]] : [])];
+    return [data.docName(doc), data.row[doc] + 1, home < 0 ? "" : data.nodes.id[home], home < 0 ? "" : page.labels.called(home), ...(data.docs.tokens ? [data.docs.tokens[doc]] : []),
+      ...columns.map((column) => data.valuesOf(column, doc).join("; "))];
   })];
   return [
     h("h2", {}, "Documents"),
     h("p", { class: "sub" }, total === data.nDocs ? `${count(total, "document")} that the model was fitted to.` : `${whole.format(data.nDocs)} of ${count(total, "document")}: ${noDocuments(page)}`),
-    section("In the order of the corpus", takeaway("documents", { csv }),
-      longList("All documents", data.nDocs, ROW, (doc) => {
-        const home = data.docs.home[doc];
-        return [documentRow(page, doc, null, home, page.terms), home >= 0 && h("span", { class: "home" }, topicLink(page, data.shownAt(home), 3))];
-      })),
+    section("Table", takeaway("documents", { csv }), documentTable(page)),
   ];
 }
 

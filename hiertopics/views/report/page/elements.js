@@ -94,10 +94,11 @@ function choice(label, options, chosen, act) {
 
 /** A list of any length of which only the rows in sight exist.
  * @param {string} label @param {number} n @param {number} height of a row
- * @param {(place: number) => any} render */
-function longList(label, n, height, render) {
-  const rows = h("div", { class: "rows", role: "list" });
-  const box = h("div", { class: "long", role: "region", "aria-label": label, tabindex: "0" }, rows);
+ * @param {(place: number) => any} render @param {string[]} roles of the box, the list and a row */
+function longList(label, n, height, render, roles = ["region", "list", "listitem"]) {
+  const rows = h("div", { class: "rows", role: roles[1] });
+  const isList = roles[2] === "listitem";
+  const box = h("div", { class: "long", role: roles[0], "aria-label": label, tabindex: "0" }, rows);
   rows.style.height = `${n * height}px`;
   box.style.maxHeight = `min(${n * height + 2}px, var(--long))`;
   let first = -1;
@@ -109,7 +110,7 @@ function longList(label, n, height, render) {
     [first, last] = [from, to];
     const shown = [];
     for (let i = from; i < to; i++) {
-      const row = h("div", { class: "row", role: "listitem", "aria-posinset": i + 1, "aria-setsize": n }, render(i));
+      const row = h("div", { class: "row", role: roles[2], ...(isList ? { "aria-posinset": i + 1, "aria-setsize": n } : { "aria-rowindex": i + 2 }) }, render(i));
       row.style.top = `${i * height}px`;
       row.style.height = `${height}px`;
       shown.push(row);

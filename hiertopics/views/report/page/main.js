@@ -6,6 +6,10 @@ class Page {
   constructor(parts) {
     this.data = new Data(parts);
     this.labels = new Labels(this.data);
+    this.edits = new Edits(this.data);
+    this.asked = new Asked();
+    this.timeBy = "";
+    this.drawEdits = () => {};
     this.finder = new Search(this.data, this.labels);
     this.relevance = 1;
     this.columnsBy = "share";
@@ -25,6 +29,7 @@ class Page {
     this.found = h("div", { class: "found", hidden: true });
     document.getElementById("tree").append(this.map.element, this.found, this.outline.element);
     this.labels.listeners.push(() => this.relabelled());
+    this.edits.listeners.push(() => this.edited());
     document.querySelector(".skip").addEventListener("click", (event) => {
       event.preventDefault();
       this.detail.focus();
@@ -42,11 +47,12 @@ class Page {
     this.lead = h("p", { class: "lead" });
     this.drawLead();
     this.save = h("button", { class: "save", hidden: true, onclick: () => download("labels.csv", csvText(this.labels.rows()), "text/csv") }, "Save labels.csv");
+    this.saveEdits = h("button", { class: "save", hidden: true, onclick: () => download("edits.yaml", this.edits.text(), "application/yaml") }, "Save edits.yaml");
     this.nav = h("nav", { class: "views", "aria-label": "Views" }, [["", "Overview"], ["documents", "Documents"], parts.groups && ["groups", "Groups"], ["model", "Model"], this.comparison && ["compare", "Compare"]]
       .filter(Boolean).map(([hash, text]) => h("a", { href: `#${hash}`, onclick: () => this.input.value && this.search("") }, text)));
     document.getElementById("head").append(
       h("div", { class: "title" }, h("h1", {}, told(parts.title)), h("p", { class: "sub" }, line.join(" · "))),
-      h("div", { class: "bar" }, this.nav, this.save, h("form", { role: "search", onsubmit: (event) => event.preventDefault() }, this.input)), this.lead);
+      h("div", { class: "bar" }, this.nav, this.save, this.saveEdits, h("form", { role: "search", onsubmit: (event) => event.preventDefault() }, this.input)), this.lead);
     addEventListener("keydown", (event) => {
       const inField = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
       if (event.key === "/" && !inField && !event.ctrlKey && !event.metaKey) {
@@ -71,6 +77,19 @@ class Page {
     if (this.input.value) this.searched();
     const address = this.address();
     if (address && !["model", "compare"].includes(address) && !this.detail.contains(document.activeElement)) this.route(false);
+  }
+
+  /** Show what a reader wants of the tree. */
+  edited() {
+    this.saveEdits.hidden = !this.edits.wanted.length;
+    this.drawEdits();
+  }
+
+  /** Show the documents of a branch and of a value of a column. */
+  showDocuments(node, column, value) {
+    this.asked.branch = node;
+    this.asked.values = new Map([[column.name, value]]);
+    location.hash = "documents";
   }
 
   relabelled() {
@@ -181,7 +200,9 @@ class Page {
 
   /** What is not about topics takes the place of the map, unless its results are looked for. */
   showWidth() {
-    document.getElementById("main").classList.toggle("alone", this.address() === "model" && !this.input.value);
+    const alone = this.input.value ? "" : this.address();
+    document.getElementById("main").classList.toggle("alone", alone === "model" || alone === "documents");
+    document.getElementById("main").classList.toggle("inColumns", alone === "model");
   }
 
   viewOf(address, node) {
@@ -218,6 +239,7 @@ class Page {
         data.tree.values === "probability" && [whole.format(card.corpus.n_tokens), "words in all"],
       ].filter(Boolean).map(([value, what]) => h("div", {}, h("dt", {}, what), h("dd", {}, value)))),
       section(`The largest topics, by ${data.sizeNoun}`, null, h("ul", { class: "meters wide" }, shown.map((node) => meter(topicLink(this, node, 5), data.sizeOf(node) / most, data.sizeText(node), inkColour(data, node))))),
+      timeBlock(this),
       agreementBlock(this),
       section("How to read this page", null, h("ul", { class: "hints" },
         data.tree.kind === "flat" ? h("li", {}, "A box of the map is a topic, as high as it has documents.") : h("li", {}, "A box of the map is a topic; the boxes to its right are its parts. Click to look inside; click the leftmost to come back."),
@@ -233,6 +255,7 @@ document.documentElement.classList.add("js");
 unpacked(false).then(async (parts) => {
   const page = new Page(parts);
   page.relabelled();
+  page.edited();
   page.route();
   document.documentElement.classList.add("ready");
   // What is seen is drawn first.

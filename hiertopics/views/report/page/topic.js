@@ -32,6 +32,7 @@ function topicView(page, node) {
     isBranch && chips(page, data.calledBy(node, 10)),
     facts(page, node),
     naming(page, node),
+    editBlock(page, node),
     isBranch ? childBlock(page, node) : [wordBlock(page, node), tellingBlock(page, node)],
     page.data.columns.map((column) => columnBlock(page, node, column)),
     isBranch && [wordBlock(page, node, "Words that stop here"), tellingBlock(page, node)],

@@ -1,0 +1,106 @@
+"""What a column of metadata holds: names of documents, dates, numbers or categories."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from enum import Enum
+
+import numpy as np
+from scipy import sparse
+
+from hiertopics.base.arrays import F64
+from hiertopics.corpus.data.corpus import Tags
+
+_DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?(?:[T ].*)?")
+
+MONTHS = 36
+"""Dates that span at most so many months are binned by month, longer ones by year."""
+
+
+class Kind(Enum):
+    """What the values of a column are.
+
+    NAMES: each value is that of one document, as an identifier or an address. DATES: dates of a
+    month or a day, at most one for each document. NUMBERS: numbers or years, likewise.
+    CATEGORIES: anything else.
+    """
+
+    NAMES = "names"
+    DATES = "dates"
+    NUMBERS = "numbers"
+    CATEGORIES = "categories"
+
+
+def kind_of(tags: Tags) -> Kind:
+    """Return what a column holds, by the values that documents have."""
+    names, members = _used(tags)
+    single = int(np.diff(members.indptr).max(initial=0)) <= 1
+    if single and len(names) > 1 and moments(names) is not None:
+        numbers = all(_number(name) is not None for name in names)
+        return Kind.NUMBERS if numbers else Kind.DATES
+    totals = np.asarray(members.sum(axis=0)).ravel()
+    return Kind.NAMES if len(totals) > 1 and bool((totals <= 1).all()) else Kind.CATEGORIES
+
+
+def binned(tags: Tags) -> Tags:
+    """Return a column of dates by month or by year, in their order; any other one as it is.
+
+    Months are written ``1998-05``, years ``1998``.
+    """
+    if kind_of(tags) is not Kind.DATES:
+        return tags
+    found = [_DATE.fullmatch(name.strip()) for name in tags.names]
+    months = [None if date is None else _month(date) for date in found]
+    used = np.flatnonzero(np.asarray(sparse.csr_array(tags.members).sum(axis=0)).ravel())
+    known = [month for place in used.tolist() if (month := months[place]) is not None]
+    by_month = max(known) - min(known) < MONTHS
+    bins = [
+        "" if month is None else f"{month // 12:04}-{month % 12 + 1:02}" if by_month
+        else f"{month // 12:04}"
+        for month in months
+    ]  # fmt: skip
+    names = sorted(set(bins) - {""})
+    place = {name: number for number, name in enumerate(names)}
+    kept = [number for number, name in enumerate(bins) if name]
+    cells = (np.ones(len(kept), np.int64), (kept, [place[bins[number]] for number in kept]))
+    into = sparse.csr_array(cells, shape=(len(bins), len(names)))
+    members = sparse.csr_array(tags.members, dtype=np.int64) @ into
+    return Tags(sparse.csr_array(members, dtype=bool), tuple(names), tags.notes)
+
+
+def moments(names: Sequence[str]) -> F64 | None:
+    """Return numbers or dates as numbers, in years for dates; None where a name is neither.
+
+    Dates are written ``1998``, ``1998-05``, ``1998-05-31`` or with a time behind.
+    """
+    found = []
+    for name in names:
+        date, number = _DATE.fullmatch(name.strip()), _number(name)
+        if number is not None:
+            found.append(number)
+        elif date is not None and 1 <= int(date[2] or 1) <= 12 and 1 <= int(date[3] or 1) <= 31:
+            found.append(_month(date) / 12 + (int(date[3] or 1) - 1) / 372)
+        else:
+            return None
+    values = np.array(found)
+    return values if len(values) > 1 and np.isfinite(values).all() else None
+
+
+def _month(date: re.Match[str]) -> int:
+    """Return the months from year 0 to a date."""
+    return 12 * int(date[1]) + int(date[2] or 1) - 1
+
+
+def _number(name: str) -> float | None:
+    try:
+        return float(name)
+    except ValueError:
+        return None
+
+
+def _used(tags: Tags) -> tuple[list[str], sparse.csr_array]:
+    """Return the values that a document has, and who has them."""
+    members = sparse.csr_array(tags.members)
+    used = np.flatnonzero(np.asarray(members.sum(axis=0)).ravel())
+    return [tags.names[value] for value in used.tolist()], sparse.csr_array(members[:, used])

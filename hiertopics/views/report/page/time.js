@@ -1,0 +1,59 @@
+// Branches over time: one picture for the whole tree, which leads into the table of documents.
+
+const MOST_BRANCHES = 12;
+
+/** Columns of numbers or dates with a bar for each value. @param {Data} data */
+function timeColumns(data) {
+  return data.columns.filter((column) => column.ordered && column.totals.some((total) => total > 1));
+}
+
+/** Of each value of a column the documents of each branch, the largest branch first; the rest is in no branch. */
+function overTime(data, column) {
+  const branches = data.largestFirst(branchesOf(data)).slice(0, MOST_BRANCHES);
+  const counts = branches.map((node) => columnRows(data, node, column).map((row) => row.n));
+  return { branches, counts };
+}
+
+/** The section of the overview. @param {Page} page */
+function timeBlock(page) {
+  const columns = timeColumns(page.data);
+  if (!columns.length || branchesOf(page.data).length < 2) return null;
+  const column = columns.find((one) => one.name === page.timeBy) || columns[0];
+  const { branches, counts } = overTime(page.data, column);
+  const host = h("div", { class: "chart" });
+  const svg = (width) => stackedChart(page, column, branches, counts, width);
+  const csv = () => [["value", "node", "branch", "documents", "of", "share"], ...column.values.flatMap((value, at) => branches.map((node, b) => [value, page.data.nodes.id[node], page.labels.called(node), counts[b][at], column.totals[at], counts[b][at] / column.totals[at]]))];
+  host.append(svg(Math.max(Math.floor(page.detail.clientWidth) - 34, 260)));
+  const tools = [
+    columns.length > 1 && choice("Branches over", columns.map((one) => [one.name, visible(one.name)]), column.name, (name) => {
+      page.timeBy = name;
+      page.route(false);
+    }),
+    takeaway(`branches-over-${column.name}`, { svg: () => svg(760), csv }),
+  ];
+  return section(h("span", {}, "Branches over ", told(column.name)), tools, host,
+    h("ul", { class: "legend keyed" }, branches.map((node) => h("li", {}, topicLink(page, node, 4)))),
+    h("p", { class: "hint" }, "Share of the documents of each value. A part of a bar leads to its documents."));
+}
+
+/** Bars of shares, a part for each branch. */
+function stackedChart(page, column, branches, counts, width) {
+  const { data } = page;
+  const [high, left, base] = [210, 40, 186];
+  const step = (width - left - 4) / column.values.length;
+  const every = Math.ceil(column.values.length / Math.max(Math.floor((width - left) / 56), 1));
+  const bars = column.values.map((value, at) => {
+    let below = 0;
+    const parts = branches.map((node, b) => {
+      const share = column.totals[at] ? counts[b][at] / column.totals[at] : 0;
+      const y = base - (below + share) * (base - 14);
+      below += share;
+      return share > 0 && s("rect", { class: "part", x: (left + at * step + step * 0.05).toFixed(2), y: y.toFixed(2), width: (step * 0.9).toFixed(2), height: (share * (base - 14)).toFixed(2), fill: inkColour(data, node), onclick: () => page.showDocuments(node, column, at) },
+        s("title", {}, `${visible(value)}, ${visible(page.labels.called(node))}: ${whole.format(counts[b][at])} of ${count(column.totals[at], "document")}`));
+    });
+    return [parts, at % every === 0 && write((left + (at + 0.5) * step).toFixed(1), base + 16, visible(value), { "text-anchor": "middle" })];
+  });
+  return drawing(width, high, `Share of the documents in each branch over ${visible(column.name)}`,
+    s("path", { d: `M${left} 14H${width}M${left} ${base}H${width}`, stroke: "currentColor", "stroke-opacity": 0.25, fill: "none" }),
+    write(left - 5, 18, "100%", { "text-anchor": "end" }), write(left - 5, base + 4, "0", { "text-anchor": "end" }), bars);
+}

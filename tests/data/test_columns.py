@@ -1,0 +1,72 @@
+"""Columns of metadata are taken for what they hold; dates are binned by month or year."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from hiertopics.corpus.data.columns import Kind, binned, kind_of, moments
+from hiertopics.corpus.data.corpus import Tags
+
+
+def column(*values: str | tuple[str, ...]) -> Tags:
+    """Return a column with a value, or several, for each document."""
+    rows = [(value,) if isinstance(value, str) else value for value in values]
+    names = tuple(sorted({name for row in rows for name in row}))
+    members = np.array([[name in row for name in names] for row in rows])
+    return Tags(sparse.csr_array(members), names)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (("a/1", "a/2", "a/3"), Kind.NAMES),
+        (("a", "b", "a"), Kind.CATEGORIES),
+        (("1998", "1999", "1998"), Kind.NUMBERS),
+        (("1998", "1999", "2001"), Kind.NUMBERS),
+        (("0.5", "-2", "7"), Kind.NUMBERS),
+        (("1998-05", "1998-06", "1998-05"), Kind.DATES),
+        (("1998-05-31", "1999-06-01", "2001-01-01"), Kind.DATES),
+        (("1998-05-31T10:00:00Z", "1999-06-01 08:00"), Kind.DATES),
+        (("1998-13", "1999-01"), Kind.NAMES),
+        (("1998-05-31", "x", "x"), Kind.CATEGORIES),
+        ((("1998", "1999"), "1998"), Kind.CATEGORIES),
+        (("nan", "1", "2"), Kind.NAMES),
+        (("a", "a"), Kind.CATEGORIES),
+    ],
+)
+def test_a_column_is_what_its_values_are(
+    values: tuple[str | tuple[str, ...], ...], kind: Kind
+) -> None:
+    assert kind_of(column(*values)) is kind
+
+
+def test_values_that_no_document_has_say_nothing() -> None:
+    dates = column("1998-05-01", "1999-06-01", "other")
+    kept = dates.select(np.array([0, 1]))
+    assert kind_of(kept) is Kind.DATES
+    assert binned(kept).names == ("1998-05", "1999-06")
+
+
+def test_dates_within_three_years_are_binned_by_month() -> None:
+    found = binned(column("1998-05-31", "1998-05-01", "2001-04-30T10:00"))
+    assert found.by_row == [["1998-05"], ["1998-05"], ["2001-04"]]
+
+
+def test_longer_dates_are_binned_by_year() -> None:
+    found = binned(column("1998-05-31", "2001-05-01", "1998-12-01"))
+    assert found.names == ("1998", "2001")
+    assert found.by_row == [["1998"], ["2001"], ["1998"]]
+
+
+@pytest.mark.parametrize("values", [("1998", "1999", "1998"), ("a", "b", "a"), ("x1", "x2")])
+def test_other_columns_stay_as_they_are(values: tuple[str, ...]) -> None:
+    tags = column(*values)
+    assert binned(tags) is tags
+
+
+def test_moments_rise_with_dates() -> None:
+    found = moments(["1998-01-31", "1998-02", "1998-02-02", "1999"])
+    assert found is not None and (np.diff(found) > 0).all()
+    assert moments(["1998", "when?"]) is None

@@ -1,0 +1,224 @@
+"""The page's table of documents, its picture over time, and the edits that it saves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browsing import CHROMIUM, Opened
+from pages import data_of
+
+import hiertopics
+from hiertopics.runs.edits import read_edits
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium"),
+]
+Show = Callable[..., Opened]
+N_DOCS = 40
+
+
+@pytest.fixture(scope="module")
+def dated(fit_tiny: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a report of texts with dates, sections and identifiers."""
+    folder = tmp_path_factory.mktemp("dated")
+    texts = ("bread butter cheese wine bread", "goal match team coach goal")
+    rows = [
+        {
+            "text": f"{texts[n % 2]} {texts[n % 2].split()[n % 5]}",
+            "id": f"note {n:02}",
+            "key": f"k-{n}",
+            "day": f"{1998 + n // 10}-{1 + n % 12:02}-{1 + n % 28:02}",
+            "section": "food" if n % 2 == 0 else "sport",
+        }
+        for n in range(N_DOCS)
+    ]
+    raw = folder / "texts.jsonl"
+    raw.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    data = {"id_field": "id"}
+    fit_tiny(folder / "run", "nhdp-variational", corpus=raw, data=data, holdout="none")
+    hiertopics.report(folder / "run", output=folder / "page.html")
+    return folder / "page.html"
+
+
+def cells(page: Any) -> list[list[str]]:
+    """Return the texts of the table's rows in sight."""
+    return list(
+        page.evaluate(
+            "() => [...document.querySelectorAll('.doctable .row')].map(row => "
+            "[...row.querySelectorAll('[role=cell]')].map(cell => cell.innerText.split('\\n')[0]))"
+        )
+    )
+
+
+def test_columns_are_shown_as_what_they_hold(dated: Path) -> None:
+    columns = {column["name"]: column for column in data_of(dated)["columns"]}
+    assert set(columns) == {"day", "section"}, "identifiers are no property"
+    assert columns["day"]["values"] == ["1998", "1999", "2000", "2001"]
+    assert columns["day"]["ordered"] and columns["day"]["totals"] == [10] * 4
+
+
+def test_the_table_is_sorted_by_any_column(dated: Path, show: Show) -> None:
+    opened = show(dated, address="documents")
+    page = opened.page
+    heads = page.locator(".doctable [role=columnheader]").all_inner_texts()
+    assert [head.split(" ")[0] for head in heads] == [
+        "Document",
+        "Topic",
+        "Words",
+        "day",
+        "section",
+    ]
+    assert cells(page)[0][0] == "note 00"
+    page.get_by_role("button", name="day").click()
+    assert page.locator("[aria-sort=ascending]").inner_text().startswith("day")
+    assert cells(page)[0][3] == "1998"
+    page.get_by_role("button", name="day").click()
+    assert page.locator("[aria-sort=descending]").inner_text().startswith("day")
+    assert cells(page)[0][3] == "2001" and cells(page)[0][0] == "note 30"
+    page.get_by_role("button", name="Document", exact=True).click()
+    page.get_by_role("button", name="Document", exact=True).click()
+    assert cells(page)[0][0] == "note 39"
+
+
+def test_the_table_is_filtered_by_branch_and_values(dated: Path, show: Show) -> None:
+    page = show(dated, address="documents").page
+    page.get_by_label("section").select_option(label="food (20)")
+    assert page.locator("#detail [role=status]").inner_text() == "20 of 40 documents"
+    assert {row[4] for row in cells(page)} == {"food"}
+    page.get_by_label("day").select_option(label="1999 (10)")
+    assert page.locator("#detail [role=status]").inner_text() == "5 of 40 documents"
+    assert [row[0] for row in cells(page)] == [f"note {n}" for n in range(10, 20, 2)]
+    page.get_by_label("section").select_option(label="All")
+    page.get_by_label("day").select_option(label="All")
+    data = data_of(dated)
+    branch = page.get_by_label("Branch")
+    choices = branch.evaluate("select => [...select.options].map(o => Number(o.value))")
+    assert len(choices) > 1, "the tree has branches"
+    for node in choices[1:]:
+        branch.select_option(value=str(node))
+        inside = range(node, data["nodes"]["end"][node])
+        n = sum(home in inside for home in data["documents"]["home"])
+        said = "40 documents" if n == N_DOCS else f"{n} of 40 documents"
+        assert page.locator("#detail [role=status]").inner_text() == said
+
+
+def test_the_csv_holds_the_documents_that_are_shown(
+    dated: Path, show: Show, tmp_path: Path
+) -> None:
+    page = show(dated, address="documents").page
+    page.get_by_label("section").select_option(label="sport (20)")
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Save documents as csv").click()
+    waiting.value.save_as(tmp_path / "documents.csv")
+    lines = (tmp_path / "documents.csv").read_text().splitlines()
+    assert lines[0] == "document,number,node,topic,words,day,section" and len(lines) == 21
+    assert all(line.endswith(",sport") for line in lines[1:])
+
+
+def test_a_part_of_the_picture_leads_to_its_documents(dated: Path, show: Show) -> None:
+    opened = show(dated)
+    page, data = opened.page, data_of(dated)
+    assert page.get_by_text("Branches over day").count() == 1
+    parts = page.locator("rect.part")
+    told = parts.first.locator("title").text_content()
+    parts.first.click()
+    page.wait_for_selector(".doctable")
+    n = int(told.split(": ")[1].split(" of ")[0])
+    value = told.split(",")[0]
+    assert page.locator("#detail [role=status]").inner_text() == f"{n} of 40 documents"
+    assert {row[3] for row in cells(page)} == {value}
+    totals = page.evaluate("() => location.hash")
+    assert totals == "#documents" and sum(data["columns"][0]["totals"]) == N_DOCS
+
+
+def test_bars_of_the_picture_are_shares_of_all_documents(dated: Path, show: Show) -> None:
+    page = show(dated).page
+    heights = page.evaluate(
+        "() => { const sums = {}; const of = (part, name) => Number(part.getAttribute(name));"
+        "for (const part of document.querySelectorAll('rect.part'))"
+        "  sums[of(part, 'x')] = (sums[of(part, 'x')] || 0) + of(part, 'height');"
+        "return Object.values(sums); }"
+    )
+    assert len(heights) == 4
+    assert all(height <= 172 + 0.5 for height in heights)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_axe_finds_nothing_and_the_page_is_no_wider(
+    dated: Path, show: Show, scheme: str, width: int
+) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    opened = show(dated, width, color_scheme=scheme, bypass_csp=True)
+    leaf = data_of(dated)["nodes"]["id"][-1]
+    for address in ("", "documents", f"t{leaf}"):
+        opened.go(address)
+        for summary in opened.page.locator("details.naming summary").all():
+            summary.click()
+        found = Axe().run(opened.page).response["violations"]
+        assert [(rule["id"], rule["nodes"][0]["html"][:200]) for rule in found] == [], address
+        assert opened.wider() <= 0, address
+
+
+def test_the_table_is_sorted_by_keyboard(dated: Path, show: Show) -> None:
+    page = show(dated, address="documents").page
+    page.get_by_role("button", name="day").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    assert cells(page)[0][3] == "2001"
+
+
+def test_edits_are_saved_for_the_command_edit(dated: Path, show: Show, tmp_path: Path) -> None:
+    data = data_of(dated)
+    nodes = data["nodes"]
+    run = dated.with_name("run")
+    leaves = [i for i, end in enumerate(nodes["end"]) if end == i + 1 and nodes["parent"][i] >= 0]
+    siblings = [(a, b) for a in leaves for b in leaves
+                if a < b and nodes["parent"][a] == nodes["parent"][b]]  # fmt: skip
+    opened = show(dated)
+    page = opened.page
+    assert page.get_by_role("button", name="Save edits.yaml").count() == 0
+    leaf = leaves[-1]
+    opened.go(f"t{nodes['id'][leaf]}")
+    page.get_by_text("Merge, move, split").click()
+    page.get_by_role("button", name="Split", exact=True).click()
+    if siblings:
+        first, second = siblings[0]
+        opened.go(f"t{nodes['id'][first]}")
+        if not page.get_by_label("Merge with").is_visible():
+            page.get_by_text("Merge, move, split").click()
+        page.get_by_label("Merge with").select_option(value=str(second))
+        page.get_by_role("button", name="Merge", exact=True).click()
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Save edits.yaml").click()
+    waiting.value.save_as(tmp_path / "edits.yaml")
+    found = {one.kind: one for one in read_edits(tmp_path / "edits.yaml")}
+    split = found["split"]
+    assert (split.nodes[0].number, split.into) == (nodes["id"][leaf], 2)
+    if siblings:
+        merged = [node.number for node in found["merge"].nodes]
+        assert merged == [nodes["id"][first], nodes["id"][second]]
+    if not siblings or leaf not in siblings[0]:
+        made = hiertopics.edit(run, tmp_path / "new", edits=tmp_path / "edits.yaml")
+        assert made.run.manifest["made_by"].startswith("edit ")
+
+
+def test_an_edit_is_undone(dated: Path, show: Show) -> None:
+    nodes = data_of(dated)["nodes"]
+    leaf = max(i for i, end in enumerate(nodes["end"]) if end == i + 1)
+    opened = show(dated, address=f"t{nodes['id'][leaf]}")
+    page = opened.page
+    page.get_by_text("Merge, move, split").click()
+    page.get_by_role("button", name="Split", exact=True).click()
+    page.reload()
+    page.wait_for_selector("html.whole")
+    assert page.get_by_role("button", name="Save edits.yaml").is_visible(), "the browser kept it"
+    page.get_by_role("button", name="Undo").click()
+    assert not page.get_by_role("button", name="Save edits.yaml").is_visible()
