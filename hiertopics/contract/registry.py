@@ -134,6 +134,7 @@ OWN: dict[str, Entry] = {
     "lda-gibbs": Entry(
         "hiertopics.families.lda.gibbs",
         "flat topics, number given: collapsed Gibbs sampling of LDA, a baseline",
+        {"model.bursts=document": "hiertopics.families.lda.bursty_gibbs"},
         compiling=1,
     ),
     "multinomial": Entry(

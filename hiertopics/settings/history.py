@@ -34,7 +34,7 @@ SEEDED = {
 }
 """Backends that take seed words, and the weight that these have by default."""
 
-BURSTY = ("hdp-pcvb0", "hdp-cvb0", "nhdp-variational", "hdp-gibbs")
+BURSTY = ("hdp-pcvb0", "hdp-cvb0", "nhdp-variational", "hdp-gibbs", "lda-gibbs")
 """Backends whose documents may be bursty."""
 
 ASIDE = ("hdp-pcvb0", "hdp-cvb0", "nhdp-variational")

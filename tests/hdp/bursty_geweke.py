@@ -11,10 +11,10 @@ from joint import Outcome, Story
 from stepping import at, begin, corpus_of, settings_of
 
 from hiertopics.base.arrays import F64
-from hiertopics.families.flat import sticks
+from hiertopics.families.flat import seats, sticks
 from hiertopics.families.flat.bursts import Repeats, more_than
-from hiertopics.families.hdp import bursty_gibbs, seats
-from hiertopics.families.hdp.seat_kernels import count_tables
+from hiertopics.families.flat.seat_kernels import count_tables
+from hiertopics.families.hdp import bursty_gibbs
 
 LENGTHS = np.array([7, 5, 3, 1, 0])
 N_WORDS, N_TOPICS = 3, 3

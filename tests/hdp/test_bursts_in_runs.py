@@ -207,6 +207,31 @@ def test_a_sampled_run_that_stops_ends_in_the_same_bytes(
         assert files_of(RunDir.open(run)) == files_of(whole)
 
 
+@pytest.mark.parametrize("sweep", ["dense", "sparse"])
+def test_a_sampled_run_of_lda_that_stops_ends_in_the_same_bytes(
+    corpus: Path, tmp_path: Path, sweep: str
+) -> None:
+    overrides = {
+        "model.bursts": "document",
+        "model.n_topics": 6,
+        "inference.sweep": sweep,
+        "inference.hyper_start": 3,
+        "inference.burst_start": 4,
+    }
+    words: dict[str, Any] = {"backend": "lda-gibbs", "overrides": overrides, "iterations": 20}
+    driver.fit(corpus, run=tmp_path / "whole", **words)
+    for stop in (3, 12):
+        run = tmp_path / f"stopped{stop}"
+
+        def until(event: Any, stop: int = stop) -> Any:
+            return Stop("test", False) if event.iteration == stop else None
+
+        driver.fit(corpus, run=run, callbacks=[until], **words)
+        driver.fit(corpus, run=run, **words)
+        assert files_of(RunDir.open(run)) == files_of(RunDir.open(tmp_path / "whole"))
+    assert ht.evaluate(run)["perplexity"] > 0
+
+
 def test_a_sampled_run_scores_by_the_process_of_each_draw(corpus: Path, tmp_path: Path) -> None:
     """Draws have a and b of their own; a placed document's distribution sums to 1 under each."""
     run = sampled(corpus, tmp_path / "run", **{"data.holdout": "docs:0.2@0"})
@@ -267,3 +292,24 @@ def test_a_sampled_corpus_without_repeats_is_noted(tmp_path: Path) -> None:
     path = lda_c(tmp_path / "new.ldac", random_corpus(5, n_docs=40, n_words=30))
     sampled(path, tmp_path / "run")
     assert "no document repeats a word" in (tmp_path / "run" / "log.txt").read_text()
+
+
+@pytest.mark.parametrize("average", [False, True])
+def test_scores_of_seen_and_of_new_words_make_up_the_whole(
+    corpus: Path, tmp_path: Path, average: bool
+) -> None:
+    """Their log likelihoods, weighted by their tokens, are that of all; so with a cache."""
+    run = sampled(corpus, tmp_path / "run", **{"data.holdout": "docs:0.2@0"})
+    record = ht.evaluate(run.path, average=average)
+    cached = ht.evaluate(run.path, average=average, cache=True)
+    n, n_seen = record["n_tokens"], record["seen_word_tokens"]
+    assert 0 < n_seen < n and cached["seen_word_tokens"] == n_seen
+    for found, suffix in ((record, ""), (cached, ""), (cached, "_with_cache")):
+        parts = [found[f"perplexity_of_{kind}_words{suffix}"] for kind in ("seen", "new")]
+        whole = n_seen * np.log(parts[0]) + (n - n_seen) * np.log(parts[1])
+        assert -whole / n == pytest.approx(found[f"log_likelihood_per_word{suffix}"], rel=1e-9)
+    # What the process keeps for words that were seen is missing where all comes from the topics.
+    assert record["perplexity_of_new_words_by_topics"] < record["perplexity_of_new_words"]
+    aside = {"data.holdout": "docs:0.2@0"}
+    ht.fit(corpus, run=tmp_path / "plain", backend="hdp-gibbs", iterations=4, overrides=aside)
+    assert "perplexity_of_new_words" not in ht.evaluate(tmp_path / "plain")

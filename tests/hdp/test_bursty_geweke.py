@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from bursty_geweke import joint_test
 
-from hiertopics.families.hdp import bursty_gibbs_kernels, seats
+from hiertopics.families.flat import seats
+from hiertopics.families.hdp import bursty_gibbs_kernels
 from hiertopics.numeric.pitman_yor import PitmanYor, log_stirling
 
 FEW_TOKENS = 0.3

@@ -14,14 +14,15 @@ from stepping import advance, at, begin, corpus_of, settings_of
 from hiertopics.base.arrays import F64
 from hiertopics.contract.engine import Workers
 from hiertopics.contract.states import to_arrays
+from hiertopics.families.flat import seat_kernels, seats
 from hiertopics.families.flat.bursts import Repeats, more_than
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Cells, lay_out
+from hiertopics.families.flat.seat_kernels import EMPTY, Seats, count_tables
 from hiertopics.families.flat.sweep_kernels import list_words_that_grow, scratch_of, write_words
 from hiertopics.families.flat.token_kernels import Tables
-from hiertopics.families.hdp import bursty_gibbs, gibbs, seat_kernels, seats
+from hiertopics.families.hdp import bursty_gibbs, gibbs
 from hiertopics.families.hdp.bursty_gibbs_kernels import sweep_block, sweep_block_by_lists
-from hiertopics.families.hdp.seat_kernels import EMPTY, Seats, count_tables
 from hiertopics.numeric.lanes import LANES
 from hiertopics.numeric.pitman_yor import PitmanYor, log_stirling
 from hiertopics.numeric.pitman_yor_kernels import LARGEST

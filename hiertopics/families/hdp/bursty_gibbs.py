@@ -17,17 +17,18 @@ from hiertopics.base.axes import POSITIVE, Axes
 from hiertopics.contract.chains import Chains
 from hiertopics.contract.model import Backend, Context, Summary
 from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.families.flat.bursts import Repeats, repeats_of, times_as_likely, told
+from hiertopics.families.flat import seats
+from hiertopics.families.flat.bursts import Repeats, repeats_of, told
 from hiertopics.families.flat.layout import Block, Data, Piece, dealt, sharded
 from hiertopics.families.flat.prediction import BURSTS_EXTRA, EXTRA, infer_bursty
+from hiertopics.families.flat.seat_kernels import Seats, are_rows, begin_slots, count_tables
+from hiertopics.families.flat.seats import Seated
 from hiertopics.families.flat.summary import topic_counts
 from hiertopics.families.flat.token_kernels import Tables
 from hiertopics.families.flat.tokens import in_chains, miscounted, recounted_by
 from hiertopics.families.hdp import bursty_gibbs_kernels as kernels
-from hiertopics.families.hdp import gibbs, seats
+from hiertopics.families.hdp import gibbs
 from hiertopics.families.hdp.gibbs import Settings
-from hiertopics.families.hdp.seat_kernels import Seats, are_rows, begin_slots, count_tables
-from hiertopics.families.hdp.seats import Seated
 from hiertopics.numeric.pitman_yor import PitmanYor, log_stirling
 from hiertopics.numeric.pitman_yor_kernels import Stirling
 
@@ -35,7 +36,7 @@ from hiertopics.numeric.pitman_yor_kernels import Stirling
 class Local(NamedTuple):
     """What belongs to the documents of a piece: z int32 [n_tokens], n_dk int32 [n_docs, T].
 
-    z: topics of tables, in the first slots of each pair; -1 in the others (``hdp.seat_kernels``).
+    z: topics of tables, in the first slots of each pair; -1 in the others (``flat.seat_kernels``).
     """
 
     z: Annotated[I32, Axes("n_tokens", least=-1, below="truncation")]
@@ -176,11 +177,8 @@ def _sweep_block(
 
 def shown_of(state: State, data: Data) -> tuple[float, float]:
     """Return tables per token, and how many times as likely a word is that was used once."""
-    n_docs = max(int((data.doc_lengths > 0).sum()), 1)
-    length = max(float(data.doc_lengths.sum()) / n_docs, 1.0)
-    opened = max(float(state.n_k.sum()) / n_docs, 1.0)
-    times = times_as_likely(state.process, length, opened, repeats_in(data).chance)
-    return opened / length, times
+    n_tables = int(state.n_k.sum())
+    return seats.shown_of(state.process, n_tables, data.doc_lengths, repeats_in(data))
 
 
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:

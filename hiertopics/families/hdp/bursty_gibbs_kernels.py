@@ -9,6 +9,15 @@ import numpy as np
 
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Cells
+from hiertopics.families.flat.seat_kernels import (
+    Seats,
+    empty_slots,
+    longest_of,
+    put_tables,
+    seat_document,
+    seat_document_by_lists,
+    take_tables,
+)
 from hiertopics.families.flat.sweep_kernels import (
     BLOCK,
     list_words_that_grow,
@@ -19,15 +28,6 @@ from hiertopics.families.flat.sweep_kernels import (
     write_words,
 )
 from hiertopics.families.flat.token_kernels import Tables
-from hiertopics.families.hdp.seat_kernels import (
-    Seats,
-    empty_slots,
-    longest_of,
-    put_tables,
-    seat_document,
-    seat_document_by_lists,
-    take_tables,
-)
 from hiertopics.numeric.jit import kernel
 
 

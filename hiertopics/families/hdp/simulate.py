@@ -13,9 +13,9 @@ from hiertopics.corpus.data.seedwords import seeds_in
 from hiertopics.families.flat.bursts import are_wanted
 from hiertopics.families.flat.concentrations import draw_from_prior
 from hiertopics.families.flat.config import ModelSettings
+from hiertopics.families.flat.drawing import draw_words
+from hiertopics.families.flat.seats import draw_process_from_prior
 from hiertopics.families.flat.sticks import weights_from_fractions
-from hiertopics.families.hdp.drawing import draw_words
-from hiertopics.families.hdp.seats import draw_process_from_prior
 
 
 def simulate(

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hiertopics.base.arrays import I32, I64, Numbers
-from hiertopics.families.flat.bursts import Repeats, more_than
-from hiertopics.families.hdp.seat_kernels import Seats, count_pairs
+from hiertopics.families.flat.bursts import Repeats, more_than, times_as_likely
+from hiertopics.families.flat.seat_kernels import Seats, count_pairs
 from hiertopics.numeric.pitman_yor import PitmanYor, log_stirling
 from hiertopics.numeric.pitman_yor_kernels import Stirling
 from hiertopics.numeric.slices import draw_by_slice
@@ -114,3 +114,13 @@ def draw_process_from_prior(rng: np.random.Generator) -> PitmanYor:
 def tables_of(n_dk: Numbers) -> I64:
     """Return the tables of documents, int64 [n_docs], of their counts [n_docs, T]."""
     return np.asarray(n_dk.sum(axis=1, dtype=np.int64))
+
+
+def shown_of(
+    process: PitmanYor, n_tables: int, doc_lengths: I64, repeats: Repeats
+) -> tuple[float, float]:
+    """Return tables per token, and how many times as likely a word is that was used once."""
+    n_docs = max(int((doc_lengths > 0).sum()), 1)
+    length = max(float(doc_lengths.sum()) / n_docs, 1.0)
+    opened = max(n_tables / n_docs, 1.0)
+    return opened / length, times_as_likely(process, length, opened, repeats.chance)
