@@ -104,6 +104,9 @@ FAMILIES = (
             "partial-uniform": (PARTIAL, "inference.start=uniform"),
             "partial-shards": (PARTIAL, SHARDS),
             "partial-chains": (PARTIAL, CHAINS),
+            "bursts": BURSTS,
+            "bursts-dense": (*BURSTS, "inference.sweep=dense"),
+            "bursts-shards": (*BURSTS, SHARDS),
         },
     ),
     Family(
@@ -219,6 +222,7 @@ FAMILIES = (
             "sparse": ("inference.sweep=sparse",),
             "asymmetric": ("model.prior=asymmetric",),
             "chains": (CHAINS,),
+            "bursts": BURSTS,
         },
     ),
     Family("multinomial", (), {DEFAULT: ()}),

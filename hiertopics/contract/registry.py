@@ -84,7 +84,10 @@ OWN: dict[str, Entry] = {
     "hdp-gibbs": Entry(
         "hiertopics.families.hdp.gibbs",
         "flat topics, number learned: collapsed Gibbs sampling of the truncated HDP",
-        {"inference.collapse=partial": "hiertopics.families.hdp.partial"},
+        {
+            "model.bursts=document": "hiertopics.families.hdp.bursty_gibbs",
+            "inference.collapse=partial": "hiertopics.families.hdp.partial",
+        },
         compiling=5,
     ),
     "hlda-variational": Entry(
@@ -131,6 +134,7 @@ OWN: dict[str, Entry] = {
     "lda-gibbs": Entry(
         "hiertopics.families.lda.gibbs",
         "flat topics, number given: collapsed Gibbs sampling of LDA, a baseline",
+        {"model.bursts=document": "hiertopics.families.lda.bursty_gibbs"},
         compiling=1,
     ),
     "multinomial": Entry(

@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
-from hiertopics.base.arrays import F64, I32, I64
+from hiertopics.base.arrays import F64, I64
 from hiertopics.numeric.grid import first_largest
 from hiertopics.numeric.pitman_yor_kernels import (
     LARGEST,
     N_POINTS,
     MeanTables,
+    Stirling,
     convolved,
     mean_rows,
     stirling_rows,
@@ -43,18 +44,6 @@ class PitmanYor(NamedTuple):
 
     discount: float
     concentration: float
-
-
-class Stirling(NamedTuple):
-    """ln S^c_t of counts that occur, rows one after the other.
-
-    row: int32 [LARGEST + 1], the row of each count, -1 where it does not occur. starts: int64
-    [n_rows + 1]; values: float64, t = 1..c of each row.
-    """
-
-    row: I32
-    starts: I64
-    values: F64
 
 
 def log_stirling(counts: ArrayLike, discount: float) -> Stirling:

@@ -32,6 +32,18 @@ STILL = 1e-8
 N_ROUNDS = 10_000
 
 
+class Stirling(NamedTuple):
+    """ln S^c_t of counts that occur, rows one after the other.
+
+    row: int32 [LARGEST + 1], the row of each count, -1 where it does not occur. starts: int64
+    [n_rows + 1]; values: float64, t = 1..c of each row.
+    """
+
+    row: I32
+    starts: I64
+    values: F64
+
+
 class MeanTables(NamedTuple):
     """E[t | c, x] of p(t) proportional to S^c_t x^t, for all counts that occur.
 

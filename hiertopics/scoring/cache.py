@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from hiertopics.base import seeds
-from hiertopics.base.arrays import F64, I64, Ints
+from hiertopics.base.arrays import F64, I64, Bools, Ints
 from hiertopics.base.errors import UsageError
 from hiertopics.corpus.holdouts.partition import OBSERVED, draw_tokens
 from hiertopics.numeric.pitman_yor import (
@@ -93,6 +93,12 @@ def bursty_chances(process: PitmanYor, trial: Trial, tables: F64) -> F64:
     tables: of each stored entry of ``trial.seen``, whose chances are not looked at.
     """
     return _given_tables(process, trial, tables, _places(trial))
+
+
+def seen_before(seen: sparse.csr_array, scored: sparse.csr_array) -> Bools:
+    """Tell of each stored entry of ``scored`` whether its document has the word in ``seen``."""
+    nothing = np.empty(0)
+    return np.asarray(_places(Trial(seen, nothing, scored, nothing)) >= 0)
 
 
 def learn(trial: Trial, source: str, discounts: tuple[float, ...] = DISCOUNTS) -> Cache | None:

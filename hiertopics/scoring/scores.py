@@ -44,6 +44,12 @@ def log_likelihoods(chances: F64, scored: sparse.csr_array) -> F64:
     return _per_row(scored, scored.data * np.log(chances))
 
 
+def perplexity_of(chances: F64, times: NDArray[Any]) -> float | None:
+    """Return the perplexity of tokens: of chances [n], each of so many; None of none."""
+    n_tokens = times.sum()
+    return float(np.exp(-(times @ np.log(chances)) / n_tokens)) if n_tokens else None
+
+
 def pool(per_doc: F64, scored: sparse.csr_array) -> Score:
     """Pool documents' log likelihoods [n_docs] of all their scored tokens.
 

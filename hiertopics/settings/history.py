@@ -34,8 +34,11 @@ SEEDED = {
 }
 """Backends that take seed words, and the weight that these have by default."""
 
-BURSTY = ("hdp-pcvb0", "hdp-cvb0", "nhdp-variational")
+BURSTY = ("hdp-pcvb0", "hdp-cvb0", "nhdp-variational", "hdp-gibbs", "lda-gibbs")
 """Backends whose documents may be bursty."""
+
+ASIDE = ("hdp-pcvb0", "hdp-cvb0", "nhdp-variational")
+"""Those that put documents aside for it."""
 
 CHANGES: tuple[Change, ...] = (
     Change(2, "*", "backend", "hlda-variational"),
@@ -112,9 +115,9 @@ CHANGES: tuple[Change, ...] = (
             ("model.burst_discount", 0.5),
             ("model.burst_concentration", 100.0),
             ("inference.burst_start", 30),
-            ("inference.burst_aside", 100),
         )
     ),
+    *(Change(3, backend, "inference.burst_aside", 100) for backend in ASIDE),
     *(
         Change(3, backend, key, before)
         for backend in ("nhdp-variational", "nhdp-gibbs")

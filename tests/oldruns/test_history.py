@@ -147,7 +147,7 @@ def test_the_config_of_an_old_run_means_the_same_for_a_new_one(
     assert give(["fit", "-c", str(config), "-o", "new", "-q"])[0] == 0
     assert settings(folder / "new") == (True, "never")
     shutil.copy(config, "alone.yaml")
-    assert read_experiment({}, "alone.yaml").inference.reorder_sticks is False  # type: ignore
+    assert read_experiment({}, "alone.yaml").inference.reorder_sticks is False  # type: ignore[attr-defined]
 
 
 def test_a_default_that_changed_twice_is_that_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 from msgspec import Meta
 
-from hiertopics.base.arrays import I32, Numbers
+from hiertopics.base.arrays import I32, I64, Numbers
 from hiertopics.numeric.pitman_yor import PitmanYor, mean_tables, predictive
 from hiertopics.numeric.pitman_yor_kernels import MeanTables
 
@@ -21,6 +21,15 @@ Bursts = Annotated[
 
 BurstDiscount = Annotated[
     float, Meta(ge=0, lt=1, description="Discount of that process, which is held; of bursts alone.")
+]
+
+DrawnDiscount = Annotated[
+    float,
+    Meta(
+        ge=0,
+        lt=1,
+        description="Discount of that process, the start value; of bursts alone.",
+    ),
 ]
 
 BurstConcentration = Annotated[
@@ -77,6 +86,25 @@ class Plan(NamedTuple):
     every: int | None = EVERY
 
 
+class Repeats(NamedTuple):
+    """What a sampler knows of repeated words beforehand.
+
+    counts: int64, the tokens that pairs have, each once, ascending. longer: int64, how many
+    documents have more than 1, 2, .. tokens. start: iterations in which no table comes or goes.
+    chance: of a word, the geometric mean over all tokens.
+    """
+
+    counts: I64
+    longer: I64
+    start: int
+    chance: float
+
+    @property
+    def there(self) -> bool:
+        """Whether any document has a word twice."""
+        return bool(len(self.counts) and self.counts[-1] > 1)
+
+
 def are_wanted(settings: Any) -> bool:
     """Tell whether settings ask for bursts."""
     return bool(getattr(settings.model, "bursts", "none") == "document")
@@ -99,14 +127,39 @@ def plan(words: I32, counts: Numbers, n_docs: int, settings: Any, n_iterations: 
         inference.burst_start,
         wanted if learns else 0,
         join,
-        _usual_chance(words, counts),
+        usual_chance(words, counts),
     )
 
 
-def _usual_chance(words: I32, counts: Numbers) -> float:
+def repeats_of(words: I32, counts: Numbers, doc_lengths: I64, start: int) -> Repeats:
+    """Return what there is of repeats. words, counts: of each pair [n_pairs]."""
+    found = np.unique(counts).astype(np.int64)
+    return Repeats(found, more_than(np.bincount(doc_lengths)), start, usual_chance(words, counts))
+
+
+def more_than(histogram: I64) -> I64:
+    """Return how many things have more than 1, 2, .. of what ``histogram`` counts from 0 on."""
+    return np.asarray(histogram[:1:-1].cumsum()[::-1])
+
+
+def usual_chance(words: I32, counts: Numbers) -> float:
+    """Return the chance of a word, the geometric mean over all tokens. counts: [n_pairs]."""
     tokens = np.bincount(words, counts)
     share = tokens[tokens > 0] / max(tokens.sum(), 1.0)
     return float(np.exp((share * np.log(share)).sum()))
+
+
+def told(*, repeats: bool, begun: bool, start: int, times: float) -> str:
+    """Return what the user should know of a fit with bursts.
+
+    repeats: whether any document repeats a word. begun: whether tables are fitted yet, after
+    ``start`` iterations. times: as ``times_as_likely``.
+    """
+    if not repeats:
+        return "no document repeats a word: model.bursts changes nothing"
+    if not begun:
+        return f"bursts begin after inference.burst_start: {start} iterations"
+    return f"a word once used is {times:.3g} times as likely to come again"
 
 
 def times_as_likely(process: PitmanYor, length: float, tables: float, chance: float) -> float:

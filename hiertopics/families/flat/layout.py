@@ -26,7 +26,7 @@ from hiertopics.contract.model import Context, Sharded
 from hiertopics.corpus.data import seedwords
 from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.corpus.data.shelf import Bags
-from hiertopics.families.flat.bursts import Plan
+from hiertopics.families.flat.bursts import Plan, Repeats
 
 Local = TypeVar("Local")
 Result = TypeVar("Result")
@@ -60,7 +60,8 @@ class Data(NamedTuple):
     lengths: int64, the distinct document lengths > 0; n_with: how many documents have each.
     doc_lengths: int64 [n_docs]. word_bounds: int64 [S + 1], the word ranges. seeds: tokens of
     words that are in counts of words by topic, but in no document and in no topic's total. bursts:
-    what a fit with bursts knows of them, whose documents are as long as they have tables.
+    what a fit with bursts knows of them, whose documents are as long as they have tables. repeats:
+    the same of a sampler.
     """
 
     cells: Cells
@@ -70,6 +71,7 @@ class Data(NamedTuple):
     word_bounds: I64
     seeds: Seeds = seedwords.NONE
     bursts: Plan | None = None
+    repeats: Repeats | None = None
 
     @property
     def n_docs(self) -> int:

@@ -161,11 +161,17 @@ def words_of_block(cells: Cells, doc_shard: int, word_shard: int) -> tuple[int, 
 @kernel()
 def list_words(n_wk: I32, first: int, last: int) -> Lists:
     """Return the lists of words ``first`` to ``last`` of n_wk [n_words, T], topics ascending."""
+    return list_words_that_grow(n_wk, first, last, np.zeros(len(n_wk), np.int64))
+
+
+@kernel()
+def list_words_that_grow(n_wk: I32, first: int, last: int, growth: I64) -> Lists:
+    """Do as ``list_words`` does; growth: int64 [n_words], tokens that may join those of a word."""
     n_words, n_topics = n_wk.shape
     start, length = np.zeros(n_words, np.int64), np.zeros(n_words, np.int64)
     room = 0
     for word in range(first, last):
-        n_tokens = np.int64(0)
+        n_tokens = growth[word]
         for topic in range(n_topics):
             n_tokens += n_wk[word, topic]
         start[word] = room

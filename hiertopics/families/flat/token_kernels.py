@@ -55,9 +55,10 @@ def share_pairs(tokens: Floats, z: I32, resp: Floats) -> None:
 
 @kernel()
 def renumber_tokens(z: I32, number: I32) -> None:
-    """Give each token's topic its ``number`` [T], in place."""
+    """Give each token's topic its ``number`` [T], in place; below 0 there is none."""
     for token in range(len(z)):
-        z[token] = number[z[token]]
+        if z[token] >= 0:
+            z[token] = number[z[token]]
 
 
 @kernel()

@@ -41,6 +41,7 @@ class InPieces(Topics, Protocol):
 
 TopicsT = TypeVar("TopicsT", bound=Topics)
 Rows = tuple[I32, ...]
+Recounted = Callable[[Any, Any, tuple[int, int]], tuple[bool, I32]]
 Visit = Callable[[Any, Any, Block], tuple[Any, tuple[Rows, tuple[int, I64]]]]
 
 
@@ -67,14 +68,19 @@ def draw_eta(n_wk: I32, n_k: I64, eta: float, rng: np.random.Generator) -> float
 
 
 def miscounted(
-    state: InPieces, n_words: int, seeds: Seeds = NONE, topics: I64 | None = None
+    state: InPieces,
+    n_words: int,
+    seeds: Seeds = NONE,
+    topics: I64 | None = None,
+    recounted: Recounted | None = None,
 ) -> str | None:
     """Return which counts of a draw are not those of its tokens, None where all are.
 
-    seeds: tokens besides, in n_wk alone; topics: those of their names.
+    seeds: tokens besides, in n_wk alone; topics: those of their names. recounted: the task of a
+    piece that tells whether its n_dk is that of z, and its n_wk; None: every token has a topic.
     """
     n_wk = np.zeros((n_words, len(state.n_k)), np.int32)
-    for same, part in state.local.ask(_recounted, n_wk.shape):
+    for same, part in state.local.ask(recounted or _recounted, n_wk.shape):
         if not same:
             return "n_dk does not count the tokens of its documents"
         n_wk += part
@@ -86,8 +92,15 @@ def miscounted(
 
 
 def _recounted(piece: Any, local: Any, shape: tuple[int, int]) -> tuple[bool, I32]:
+    return recounted_by(kernels.count_tokens, piece, local, shape)
+
+
+def recounted_by(
+    count: Callable[..., None], piece: Any, local: Any, shape: tuple[int, int]
+) -> tuple[bool, I32]:
+    """Tell whether n_dk of a piece is what ``count`` finds in z; return n_wk of that shape."""
     n_dk, n_wk = np.zeros((piece.n_docs, shape[1]), np.int32), np.zeros(shape, np.int32)
-    kernels.count_tokens(piece.cells, local.z, n_dk, n_wk)
+    count(piece.cells, local.z, n_dk, n_wk)
     return np.array_equal(n_dk, local.n_dk), n_wk
 
 

@@ -19,7 +19,7 @@ from hiertopics.contract.states import Arrays, of_pieces
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.shelf import Bags
 from hiertopics.families.flat import burst_kernels, bursts, variational
-from hiertopics.families.flat.bursts import times_as_likely
+from hiertopics.families.flat.bursts import times_as_likely, told
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Data, InCells
 from hiertopics.families.flat.prediction import BURSTS_EXTRA, EXTRA, infer_bursty
@@ -248,13 +248,8 @@ def with_notes(found: Summary, state: Any, data: Data, *, begun: bool) -> Summar
     extra = {**found.tree.extra, "bursts": np.array([plan.means.discount, concentration])}
     found = replace(found, tree=replace(found.tree, extra=extra))
     n_aside = int((bursty.tables_of_documents(state) == 0)[data.doc_lengths > 0].sum())
-    notes = []
-    if not bool((data.cells.tokens > 1).any()):
-        notes.append("no document repeats a word: model.bursts changes nothing")
-    elif not begun:
-        notes.append(f"bursts begin after inference.burst_start: {plan.start} iterations")
-    else:
-        notes.append(f"a word once used is {times:.3g} times as likely to come again")
+    repeats = bool((data.cells.tokens > 1).any())
+    notes = [told(repeats=repeats, begun=begun, start=plan.start, times=times)]
     if n_aside:
         notes.append(f"{n_aside} documents were still put aside: theta of these is the prior")
     if concentration in (burst_learning.LOWEST, burst_learning.HIGHEST):

@@ -16,6 +16,7 @@ in I. Sato, K. Kurihara, H. Nakagawa, KDD 2012, section 3 (theory/hdp 6).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -32,6 +33,15 @@ from hiertopics.contract.states import Arrays
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.seedwords import Seeds, seeds_in
 from hiertopics.families.flat import config
+from hiertopics.families.flat.bursts import (
+    CONCENTRATION,
+    DISCOUNT,
+    START,
+    BurstConcentration,
+    Bursts,
+    BurstStart,
+    DrawnDiscount,
+)
 from hiertopics.families.flat.concentrations import draw_by_sticks, draw_concentration
 from hiertopics.families.flat.config import HyperStart, ReorderSticks, Sweep, Truncation
 from hiertopics.families.flat.kernels import Prior
@@ -54,9 +64,12 @@ SMALLEST_REST = 1e-300
 
 
 class Model(config.Model, frozen=True, kw_only=True):
-    """Start values of what is learned, and the largest number of topics."""
+    """Start values of what is learned, the number of topics, and bursts."""
 
     truncation: Truncation = 1000
+    bursts: Bursts = "none"
+    burst_discount: DrawnDiscount = DISCOUNT
+    burst_concentration: BurstConcentration = CONCENTRATION
 
 
 class Inference(SamplerConfig, frozen=True, kw_only=True):
@@ -74,6 +87,7 @@ class Inference(SamplerConfig, frozen=True, kw_only=True):
             "not with all topics, and shards do not change the result."
         ),
     ] = "full"
+    burst_start: BurstStart = START
     start: Annotated[
         Literal["variational", "uniform"],
         Meta(
@@ -137,12 +151,13 @@ class State(Draw):
 
 
 class Given(NamedTuple):
-    """What a block is swept with: topic totals [T], pseudo-counts, how, random numbers."""
+    """What a block is swept with: topic totals [T], pseudo-counts, how, random numbers, more."""
 
     n_k: I64
     prior: Prior
     dense: bool
     rng: np.random.Generator
+    more: Any = None
 
 
 class Info(NamedTuple):
@@ -220,12 +235,17 @@ def redraw(
     state: State, data: Data, settings: Settings, context: Context, visit: Visit | None = None
 ) -> int:
     """Do an iteration; return how many tokens moved. visit: the task that sweeps a block."""
-    moved = _sweep(state, data, settings, context, visit or sweep_block)
+    moved = redraw_topics(state, data, settings, context, visit or sweep_block)
+    redraw_hyperparameters(state, data, settings, context)
+    return moved
+
+
+def redraw_hyperparameters(state: State, data: Data, settings: Settings, context: Context) -> None:
+    """Draw tables, sticks and concentrations given topics, after the hold."""
     if context.iteration > settings.inference.hyper_start:
         reorder = settings.inference.reorder_sticks
         _draw_document_side(state, data, context, reorder=reorder)
         _draw_word_side(state, data, settings.model.prior, context.rng("words"))
-    return moved
 
 
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
@@ -280,14 +300,23 @@ def memory(corpus: Corpus, settings: Settings) -> int:
     return 16 * corpus.n_tokens + counts + summary_bytes(corpus, n_topics)
 
 
-def _sweep(state: State, data: Data, settings: Settings, context: Context, visit: Visit) -> int:
+def redraw_topics(
+    state: State,
+    data: Data,
+    settings: Settings,
+    context: Context,
+    visit: Visit,
+    more: Callable[..., Any] | None = None,
+) -> int:
+    """Do a sweep; return how many tokens moved. more: of a block, what it takes besides."""
     dense = settings.inference.sweep == "dense"
     prior = Prior(state.alpha * state.pi, state.word_mass * state.tau, state.word_mass)
     priors = prior_of_blocks(prior, data)
     seeded = data.seeds.totals(len(state.n_k), state.seeded)
 
     def given(*block: int) -> Given:
-        return Given(state.n_k + seeded, priors(*block), dense, context.rng("sweep", *block))
+        extra = None if more is None else more(*block)
+        return Given(state.n_k + seeded, priors(*block), dense, context.rng("sweep", *block), extra)
 
     return sweep(state, data.word_bounds, visit, given)
 
@@ -296,7 +325,7 @@ def sweep_block(
     piece: Piece, local: Local, block: Block
 ) -> tuple[Local, tuple[tuple[I32, ...], tuple[int, I64]]]:
     """Sweep a block; answer with the tokens that moved and the change of the topic totals."""
-    before, prior, dense, rng = block.given
+    before, prior, dense, rng, _ = block.given
     (n_wk,) = block.rows
     n_k = before.copy()
     tables = Tables(local.z, local.n_dk, n_wk, n_k)

@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 from hiertopics.contract.model import NONE_DRAWN, Context, Hyperparameters, Sizes, value_of
 from hiertopics.corpus.data.corpus import Corpus, default_vocab
 from hiertopics.corpus.data.seedwords import seeds_in
+from hiertopics.families.flat.bursts import are_wanted
 from hiertopics.families.flat.concentrations import draw_from_prior
 from hiertopics.families.flat.config import ModelSettings
+from hiertopics.families.flat.drawing import draw_words
+from hiertopics.families.flat.seats import draw_process_from_prior
 from hiertopics.families.flat.sticks import weights_from_fractions
-from hiertopics.families.hdp.drawing import draw_words
 
 
 def simulate(
@@ -21,8 +23,9 @@ def simulate(
 ) -> tuple[Corpus, dict[str, NDArray[Any]]]:
     """Draw a corpus under the config's values; truth: pi [T], theta [n_docs, T], phi [T, V].
 
-    drawn: alpha, gamma, eta and tau [V], the words' shares of V eta, where they are not those. With
-    ``model.bursts`` each document draws its words around its mixture (theory/bursts 1).
+    drawn: alpha, gamma, eta and tau [V], the words' shares of V eta, where they are not those, with
+    ``model.bursts`` burst_discount and burst_concentration, too. Each document then draws its words
+    around its mixture (theory/bursts 1).
     """
     model = settings.model
     alpha, gamma, eta = (value_of(name, model, drawn) for name in ("alpha", "gamma", "eta"))
@@ -40,17 +43,24 @@ def simulate(
         phi = np.array([rng.dirichlet(prior) for prior in priors.T])
     else:
         phi = rng.dirichlet(by_word, model.truncation)
-    corpus = Corpus(draw_words(theta, phi, sizes.doc_length, model, rng), vocab)
+    corpus = Corpus(draw_words(theta, phi, sizes.doc_length, model, rng, drawn), vocab)
     return corpus, {"pi": pi, "theta": theta, "phi": phi}
 
 
 def draw_hyperparameters(
     settings: ModelSettings, sizes: Sizes, context: Context
 ) -> Hyperparameters:
-    """Draw alpha, gamma and eta from the priors of hdp-gibbs, for AA tau [n_words] too."""
+    """Draw alpha, gamma and eta from the priors of hdp-gibbs.
+
+    For AA tau [n_words] too, with ``model.bursts`` burst_discount and burst_concentration.
+    """
     rng = context.rng("hyperparameters")
     alpha, gamma, word_mass = (np.asarray(draw_from_prior(rng)) for _ in range(3))
     drawn = {"alpha": alpha, "gamma": gamma, "eta": np.asarray(word_mass / sizes.n_words)}
     if settings.model.prior == "AA":
         drawn["tau"] = rng.dirichlet(np.ones(sizes.n_words))
+    if are_wanted(settings):
+        process = draw_process_from_prior(rng)
+        drawn["burst_discount"] = np.asarray(process.discount)
+        drawn["burst_concentration"] = np.asarray(process.concentration)
     return drawn

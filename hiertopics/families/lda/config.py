@@ -7,12 +7,21 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from hiertopics.contract.model import Settings as SettingsOf
+from hiertopics.families.flat.bursts import (
+    CONCENTRATION,
+    DISCOUNT,
+    START,
+    BurstConcentration,
+    Bursts,
+    BurstStart,
+    DrawnDiscount,
+)
 from hiertopics.families.flat.config import Sweep
 from hiertopics.settings.config import Iterations, SamplerConfig
 
 
 class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The number of topics, and the priors or where they start."""
+    """The number of topics, the priors or where they start, and bursts."""
 
     alpha: (
         Annotated[
@@ -30,6 +39,9 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         ),
     ] = "symmetric"
     n_topics: Annotated[int, Meta(ge=1, le=1_000_000, description="Number of topics.")] = 100
+    bursts: Bursts = "none"
+    burst_discount: DrawnDiscount = DISCOUNT
+    burst_concentration: BurstConcentration = CONCENTRATION
 
 
 class Inference(SamplerConfig, frozen=True, kw_only=True):
@@ -53,6 +65,7 @@ class Inference(SamplerConfig, frozen=True, kw_only=True):
             "values. Sampled while topics are diffuse, alpha would diverge.",
         ),
     ] = 15
+    burst_start: BurstStart = START
 
 
 Settings = SettingsOf[Model, Inference]

@@ -35,6 +35,7 @@ from hiertopics.contract.model import (
 )
 from hiertopics.corpus.data.corpus import Corpus, default_vocab
 from hiertopics.corpus.data.tree import Tree
+from hiertopics.families.flat.drawing import draw_words
 from hiertopics.families.flat.prediction import EXTRA, FoldIn, infer
 from hiertopics.families.flat.summary import (
     by_size,
@@ -49,7 +50,6 @@ from hiertopics.families.lda.config import Inference, Model, Settings, start_alp
 from hiertopics.families.lda.gibbs_kernels import Prior, Tables, Tokens
 from hiertopics.families.lda.hyperparameters import draw_alpha_from_prior, draw_eta_from_prior
 from hiertopics.numeric.lanes import padded
-from hiertopics.numeric.mixtures import draw_counts
 
 BLOCK = 1024
 """Documents that are drawn at once."""
@@ -213,14 +213,16 @@ def simulate(
 ) -> tuple[Corpus, dict[str, NDArray[Any]]]:
     """Draw a corpus under the config's priors; truth: theta [n_docs, K], phi [K, n_words].
 
-    drawn: alpha, one or one for each topic, and eta where they are not the config's.
+    drawn: alpha, one or one for each topic, and eta where they are not the config's. With
+    ``model.bursts`` each document draws its words around its mixture (theory/bursts 1).
     """
     model = settings.model
     rng = context.rng("simulate")
     alpha = np.full(model.n_topics, drawn.get("alpha", start_alpha(model)))
     theta = rng.dirichlet(alpha, sizes.n_docs)
     phi = rng.dirichlet(np.full(sizes.n_words, value_of("eta", model, drawn)), model.n_topics)
-    corpus = Corpus(draw_counts(theta, phi, sizes.doc_length, rng), default_vocab(sizes.n_words))
+    words = draw_words(theta, phi, sizes.doc_length, model, rng, drawn)
+    corpus = Corpus(words, default_vocab(sizes.n_words))
     return corpus, {"theta": theta, "phi": phi}
 
 

@@ -18,7 +18,7 @@ from hiertopics.contract.model import (
 from hiertopics.corpus.data.corpus import Corpus, default_vocab
 from hiertopics.corpus.data.seedwords import seeds_in
 from hiertopics.families.flat.concentrations import draw_from_prior
-from hiertopics.families.hdp.drawing import draw_words
+from hiertopics.families.flat.drawing import draw_words
 from hiertopics.families.nhdp import mixing
 from hiertopics.families.nhdp.layout import Shape
 from hiertopics.families.nhdp.learning import levels_of

@@ -34,7 +34,7 @@ from hiertopics.corpus.holdouts.split import hash_of_file
 from hiertopics.numeric.pitman_yor import PitmanYor
 from hiertopics.runs import newdocs
 from hiertopics.runs.soundness import check_fitted
-from hiertopics.scoring.cache import SEEN, Trial, bursty_chances
+from hiertopics.scoring.cache import SEEN, Trial, bursty_chances, seen_before
 from hiertopics.scoring.protocols.caching import (
     WITH_CACHE,
     Drawn,
@@ -52,7 +52,7 @@ from hiertopics.scoring.protocols.job import (
     whole_job,
 )
 from hiertopics.scoring.request import HeldoutResult, Request
-from hiertopics.scoring.scores import log_likelihoods, pool, word_chances
+from hiertopics.scoring.scores import log_likelihoods, perplexity_of, pool, word_chances
 
 
 class TokensOptions(NamedTuple):
@@ -156,12 +156,44 @@ def score_words(request: Request, job: Job, placed: Posterior, *, average: bool)
     Of a model with bursts under the document's own distribution, given what is seen of it.
     """
     if average:
-        chances = np.mean(
-            [_chances(drawn.tree, at, job) for drawn, at in _draws(request, job)], axis=0
-        )
+        drawn = [(each.tree, at) for each, at in _draws(request, job)]
     else:
-        chances = _chances(request.run.tree, placed, job)
-    return _result(request, job, placed, log_likelihoods(chances, job.scored))
+        drawn = [(request.run.tree, placed)]
+    chances = np.mean([_chances(tree, at, job) for tree, at in drawn], axis=0)
+    result = _result(request, job, placed, log_likelihoods(chances, job.scored))
+    if placed.tables is None:
+        return result
+    by_topics = np.mean(
+        [word_chances(at.theta, tree.phi, job.scored) for tree, at in drawn], axis=0
+    )
+    return _with_parts(result, _parts(job, chances), _parts(job, by_topics, BY_TOPICS, NEW_WORDS))
+
+
+BY_TOPICS = "_by_topics"
+SEEN_WORDS, NEW_WORDS = "perplexity_of_seen_words", "perplexity_of_new_words"
+
+
+def _parts(job: Job, chances: F64, suffix: str = "", *only: str) -> dict[str, float | int | None]:
+    """Return the perplexities of words that a document's seen part has, and of those it has not.
+
+    only: some of them; all: with the number of tokens of seen words.
+    """
+    if job.observed is None or job.observed is job.scored:
+        return {}
+    seen, times = seen_before(job.observed, job.scored), job.scored.data
+    found: dict[str, float | int | None] = {
+        f"{name}{suffix}": perplexity_of(chances[which], times[which])
+        for name, which in ((SEEN_WORDS, seen), (NEW_WORDS, ~seen))
+        if not only or name in only
+    }
+    return found if only or suffix else found | {"seen_word_tokens": int(times[seen].sum())}
+
+
+def _with_parts(result: HeldoutResult, *parts: dict[str, float | int | None]) -> HeldoutResult:
+    metrics = dict(result.metrics)
+    for part in parts:
+        metrics |= part
+    return result._replace(metrics=metrics)
 
 
 def _chances(tree: Tree, placed: Posterior, job: Job) -> F64:
@@ -195,7 +227,9 @@ def score_with_cache(
     per_doc = log_likelihoods(np.mean(cached, axis=0), job.scored) if cached else plain
     result = _result(request, job, placed, plain, {f"log_likelihood{WITH_CACHE}": per_doc})
     fields = cache_fields(caches, pool(per_doc, job.scored))
-    return result._replace(metrics={**result.metrics, **fields})
+    chances = np.mean(own, axis=0)
+    of_cache = np.mean(cached, axis=0) if cached else chances
+    return _with_parts(result, fields, _parts(job, chances), _parts(job, of_cache, WITH_CACHE))
 
 
 def score_paths(request: Request, job: Job, placed: Posterior, *, average: bool) -> HeldoutResult:

@@ -8,21 +8,29 @@ import numpy as np
 from scipy import sparse
 
 from hiertopics.base.arrays import F64
+from hiertopics.contract.model import NONE_DRAWN, Hyperparameters, value_of
 from hiertopics.numeric.mixtures import draw_counts
 from hiertopics.numeric.pitman_yor import PitmanYor
 
 
 def draw_words(
-    theta: F64, phi: F64, doc_length: int, model: Any, rng: np.random.Generator
+    theta: F64,
+    phi: F64,
+    doc_length: int,
+    model: Any,
+    rng: np.random.Generator,
+    drawn: Hyperparameters = NONE_DRAWN,
 ) -> sparse.csr_array:
     """Draw documents of ``doc_length`` tokens, int32 [n_docs, n_words].
 
     theta [n_docs, T], phi [T, n_words]. With ``model.bursts`` each document draws its words around
-    its mixture (theory/bursts 1).
+    its mixture (theory/bursts 1). drawn: discount and concentration where they are
+    not those of model.
     """
     if getattr(model, "bursts", "none") == "none":
         return draw_counts(theta, phi, doc_length, rng)
-    process = PitmanYor(model.burst_discount, model.burst_concentration)
+    names = ("burst_discount", "burst_concentration")
+    process = PitmanYor(*(value_of(name, model, drawn) for name in names))
     return draw_bursty_counts(theta @ phi, doc_length, process, rng)
 
 

@@ -1,0 +1,126 @@
+"""Bursts of documents whose tables are drawn: counts of tables, draws of a and b.
+
+Given tables and tokens of documents, discount and concentration of their process have a density
+that needs three histograms of the corpus alone (theory/bursts 9). Integers, so that pieces may be
+added in any order.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hiertopics.base.arrays import I32, I64, Numbers
+from hiertopics.families.flat.bursts import Repeats, more_than, times_as_likely
+from hiertopics.families.flat.seat_kernels import Seats, count_pairs
+from hiertopics.numeric.pitman_yor import PitmanYor, log_stirling
+from hiertopics.numeric.pitman_yor_kernels import Stirling
+from hiertopics.numeric.slices import draw_by_slice
+
+RATE = 1e-3
+"""Of the prior Gamma(1, RATE) of the concentration; that of the discount is even on (0, 1)."""
+
+CONCENTRATIONS = (1e-3, 1e6)
+"""Bounds of b where it is drawn."""
+
+ODDS = (1e-6, 1e6)
+"""Bounds of a / (1 - a) where it is drawn."""
+
+EVERY = 5
+"""Iterations from one draw of discount and concentration to the next."""
+
+
+def seats_of(process: PitmanYor, repeats: Repeats) -> Seats:
+    """Return what a sweep needs of a process."""
+    discount, concentration = process
+    return Seats(discount, concentration, log_stirling(repeats.counts, discount))
+
+
+class Seated(NamedTuple):
+    """Tables of a corpus. pairs: int64, pairs by tokens and tables, as in ``Stirling.values``.
+
+    docs: int64, documents with 0, 1, .. tables.
+    """
+
+    pairs: I64
+    docs: I64
+
+    @property
+    def n_tables(self) -> int:
+        """The tables of all documents."""
+        return int(self.docs @ np.arange(len(self.docs)))
+
+
+def seated_in(piece: Any, z: I32, tables: I64, stirling: Stirling) -> Seated:
+    """Return the tables of a piece. z: of slots; tables: int64 [n_docs]."""
+    pairs = np.zeros(len(stirling.values), np.int64)
+    count_pairs(piece.cells, z, stirling.row, stirling.starts, pairs)
+    return Seated(pairs, np.bincount(tables))
+
+
+def added(parts: list[Seated]) -> Seated:
+    """Return the tables of all pieces."""
+    longest = max(len(part.docs) for part in parts)
+    docs = sum(np.pad(part.docs, (0, longest - len(part.docs))) for part in parts)
+    return Seated(np.asarray(sum(part.pairs for part in parts)), np.asarray(docs))
+
+
+def log_chance(process: PitmanYor, seated: Seated, repeats: Repeats, stirling: Stirling) -> float:
+    """Return the log chance of all seatings but for words, l of theory/bursts 9."""
+    others = _log_rising(process, more_than(seated.docs)) - _log_rising(
+        PitmanYor(1.0, process.concentration), repeats.longer
+    )
+    return others + float(seated.pairs @ stirling.values)
+
+
+def _log_rising(process: PitmanYor, n_docs: I64) -> float:
+    """Return the sum over i of ln(b + a i), of so many documents each, i = 1, 2, .."""
+    steps = np.log(process.concentration + process.discount * np.arange(1.0, len(n_docs) + 1))
+    return float(n_docs @ steps)
+
+
+def draw_process(
+    process: PitmanYor, seated: Seated, repeats: Repeats, rng: np.random.Generator
+) -> PitmanYor:
+    """Draw concentration and then discount given all tables, each by a slice sampling step.
+
+    The concentration on its logarithm, the discount a on log a / (1 - a).
+    """
+    discount = process.discount
+    stirling = log_stirling(repeats.counts, discount)
+
+    def of_concentration(b: float) -> float:
+        return log_chance(PitmanYor(discount, b), seated, repeats, stirling) - RATE * b
+
+    concentration = draw_by_slice(process.concentration, of_concentration, CONCENTRATIONS, rng)
+
+    def of_odds(odds: float) -> float:
+        a = odds / (1.0 + odds)
+        stirling = log_stirling(repeats.counts, a)
+        log_density = log_chance(PitmanYor(a, concentration), seated, repeats, stirling)
+        return log_density - 2.0 * math.log1p(odds)  # the density of odds of an even discount
+
+    odds = draw_by_slice(max(discount / (1.0 - discount), ODDS[0]), of_odds, ODDS, rng)
+    return PitmanYor(odds / (1.0 + odds), concentration)
+
+
+def draw_process_from_prior(rng: np.random.Generator) -> PitmanYor:
+    """Draw discount and concentration before anything is seen."""
+    return PitmanYor(float(rng.random()), float(rng.exponential(1.0 / RATE)))
+
+
+def tables_of(n_dk: Numbers) -> I64:
+    """Return the tables of documents, int64 [n_docs], of their counts [n_docs, T]."""
+    return np.asarray(n_dk.sum(axis=1, dtype=np.int64))
+
+
+def shown_of(
+    process: PitmanYor, n_tables: int, doc_lengths: I64, repeats: Repeats
+) -> tuple[float, float]:
+    """Return tables per token, and how many times as likely a word is that was used once."""
+    n_docs = max(int((doc_lengths > 0).sum()), 1)
+    length = max(float(doc_lengths.sum()) / n_docs, 1.0)
+    opened = max(n_tables / n_docs, 1.0)
+    return opened / length, times_as_likely(process, length, opened, repeats.chance)

@@ -1,0 +1,235 @@
+"""hdp-gibbs where documents are bursty: collapsed Gibbs sampling of topics and tables.
+
+Each document draws its words from a Pitman-Yor process around its mixture of topics; tables of that
+process are what tokens are of the ordinary model (theory/bursts 9). A sweep redraws the topics of
+all tables and lets tables come or go; at times discount and concentration are drawn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from hiertopics.base.arrays import I32, I64
+from hiertopics.base.axes import POSITIVE, Axes
+from hiertopics.contract.chains import Chains
+from hiertopics.contract.model import Backend, Context, Summary
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.families.flat import seats
+from hiertopics.families.flat.bursts import Repeats, repeats_of, told
+from hiertopics.families.flat.layout import Block, Data, Piece, dealt, sharded
+from hiertopics.families.flat.prediction import BURSTS_EXTRA, EXTRA, infer_bursty
+from hiertopics.families.flat.seat_kernels import Seats, are_rows, begin_slots, count_tables
+from hiertopics.families.flat.seats import Seated
+from hiertopics.families.flat.summary import topic_counts
+from hiertopics.families.flat.token_kernels import Tables
+from hiertopics.families.flat.tokens import in_chains, miscounted, recounted_by
+from hiertopics.families.hdp import bursty_gibbs_kernels as kernels
+from hiertopics.families.hdp import gibbs
+from hiertopics.families.hdp.gibbs import Settings
+from hiertopics.numeric.pitman_yor import PitmanYor, log_stirling
+from hiertopics.numeric.pitman_yor_kernels import Stirling
+
+
+class Local(NamedTuple):
+    """What belongs to the documents of a piece: z int32 [n_tokens], n_dk int32 [n_docs, T].
+
+    z: topics of tables, in the first slots of each pair; -1 in the others (``flat.seat_kernels``).
+    """
+
+    z: Annotated[I32, Axes("n_tokens", least=-1, below="truncation")]
+    n_dk: Annotated[I32, Axes("n_docs", "truncation", least=0)]
+
+
+@dataclass(kw_only=True)
+class State(gibbs.State):
+    """A draw whose counts are of tables, with the process of documents."""
+
+    burst_discount: Annotated[float, Axes(least=0)]
+    burst_concentration: Annotated[float, Axes(least=POSITIVE)]
+
+    @property
+    def process(self) -> PitmanYor:
+        """Discount and concentration."""
+        return PitmanYor(float(self.burst_discount), float(self.burst_concentration))
+
+
+class Info(NamedTuple):
+    """Columns of metrics.jsonl: those of ``gibbs.Info``, and of bursts.
+
+    moved: tables whose topic changed. tables_per_token: of all documents; 1: no bursts.
+    times_as_likely: a word of usual chance, used once in a usual document, has so many times that
+    chance to come next.
+    """
+
+    n_topics: int
+    n_topics_tables: int
+    n_topics_99: int
+    n_topics_entropy: float
+    alpha: float
+    gamma: float
+    eta: float
+    moved: int
+    burst_discount: float
+    burst_concentration: float
+    tables_per_token: float
+    times_as_likely: float
+
+
+class More(NamedTuple):
+    """What a block takes besides. held: no table comes or goes."""
+
+    seats: Seats
+    held: bool
+    rng: np.random.Generator
+
+
+def prepare(corpus: Corpus, settings: Settings) -> Data:
+    """Lay the corpus out in tokens, with what is known of repeats."""
+    words, counts = corpus.counts.indices, corpus.counts.data
+    start = settings.inference.burst_start
+    repeats = repeats_of(words, counts, corpus.doc_lengths, start)
+    return gibbs.prepare(corpus, settings)._replace(repeats=repeats)
+
+
+def init(data: Data, settings: Settings, context: Context) -> State:
+    """Return uniformly random topics, a table for each token, and the config's values."""
+    model = settings.model
+    z = gibbs.begin_topics(data.cells.word, model.truncation, data.seeds, context.rng("init"))
+    begin_slots(data.cells, z)
+    n_dk = np.zeros((data.n_docs, model.truncation), dtype=np.int32)
+    n_wk = np.zeros((data.n_words, model.truncation), dtype=np.int32)
+    count_tables(data.cells, z, n_dk, n_wk)
+    begun = gibbs.begun(dealt(data, context, Local, z=z, n_dk=n_dk), n_wk, data.seeds, model)
+    return State(
+        **vars(begun),
+        burst_discount=model.burst_discount,
+        burst_concentration=model.burst_concentration,
+    )
+
+
+def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
+    """Redraw topics of all tables, and tables; after the hold all else."""
+    held = context.iteration <= repeats_in(data).start
+    of_process = seats.seats_of(state.process, repeats_in(data))
+
+    def more(*block: int) -> More:
+        return More(of_process, held, context.rng("tables", *block))
+
+    moved = gibbs.redraw_topics(state, data, settings, context, _sweep_block, more)
+    gibbs.redraw_hyperparameters(state, sized(state, data), settings, context)
+    learns = not held and repeats_in(data).there and context.iteration % seats.EVERY == 0
+    if learns and context.iteration > settings.inference.hyper_start:
+        _draw_process(state, data, context)
+    counts = topic_counts(state.n_k, state.n_tables)
+    eta = state.word_mass / data.n_words
+    shown = shown_of(state, data)
+    return state, Info(*counts, state.alpha, state.gamma, eta, moved, *state.process, *shown)
+
+
+def repeats_in(data: Data) -> Repeats:
+    """Return what is known of repeats in data that were laid out for bursts."""
+    assert data.repeats is not None
+    return data.repeats
+
+
+def sized(state: State, data: Data) -> Data:
+    """Return the data as concentrations see them: documents are as long as they have tables."""
+    return data._replace(doc_lengths=np.concatenate(state.local.ask(_tables_of, None)))
+
+
+def _tables_of(piece: Piece, local: Local, _: None) -> I64:
+    return seats.tables_of(local.n_dk)
+
+
+def _draw_process(state: State, data: Data, context: Context) -> None:
+    """Draw discount and concentration given all tables."""
+    repeats = repeats_in(data)
+    found = seated(state, log_stirling(repeats.counts, state.burst_discount))
+    drawn = seats.draw_process(state.process, found, repeats, context.rng("bursts"))
+    state.burst_discount, state.burst_concentration = drawn
+
+
+def seated(state: State, stirling: Stirling) -> Seated:
+    """Return how many tables there are, as histograms of the corpus."""
+    return seats.added(state.local.ask(_seated, stirling))
+
+
+def _seated(piece: Piece, local: Local, stirling: Stirling) -> Seated:
+    return seats.seated_in(piece, local.z, seats.tables_of(local.n_dk), stirling)
+
+
+def _sweep_block(
+    piece: Piece, local: Local, block: Block
+) -> tuple[Local, tuple[tuple[I32, ...], tuple[int, I64]]]:
+    """Sweep a block; answer as ``gibbs.sweep_block`` does."""
+    before, prior, dense, rng, more = block.given
+    (n_wk,) = block.rows
+    n_k = before.copy()
+    tables = Tables(local.z, local.n_dk, n_wk, n_k)
+    visit = kernels.sweep_block if dense else kernels.sweep_block_by_lists
+    how = (more.seats, more.held, rng, more.rng)
+    moved = visit(piece.blocks, 0, block.number, tables, prior, *how)
+    return local, (block.rows, (moved, n_k - before))
+
+
+def shown_of(state: State, data: Data) -> tuple[float, float]:
+    """Return tables per token, and how many times as likely a word is that was used once."""
+    n_tables = int(state.n_k.sum())
+    return seats.shown_of(state.process, n_tables, data.doc_lengths, repeats_in(data))
+
+
+def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
+    """Return topics and theta of tables, with a and b beside the topics."""
+    found = gibbs.summarise(state, data, settings, context)
+    extra = {**found.tree.extra, "bursts": np.array(state.process)}
+    repeats, times = repeats_in(data), shown_of(state, data)[1]
+    begun = context.iteration > repeats.start
+    note = told(repeats=repeats.there, begun=begun, start=repeats.start, times=times)
+    return replace(found, tree=replace(found.tree, extra=extra)).noting(note)
+
+
+def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
+    """Return the log joint of tokens, tables, topics and sticks (theory/bursts 9)."""
+    stirling = log_stirling(repeats_in(data).counts, state.burst_discount)
+    found = seated(state, stirling)
+    of_topics = gibbs.objective(state, sized(state, data), settings, context)
+    return of_topics + seats.log_chance(state.process, found, repeats_in(data), stirling)
+
+
+def flaw(state: State, data: Data, settings: Settings) -> str | None:
+    """Return what of a saved draw is not what the corpus has; see ``Backend``."""
+    if not all(state.local.ask(_are_rows, None)):
+        return "z has pairs whose tables do not stand in their first slots"
+    if len(state.seeded) != len(data.seeds.names):
+        return f"seeded has {len(state.seeded)} topics, not {len(data.seeds.names)}"
+    return miscounted(state, data.n_words, data.seeds, state.seeded, _recounted)
+
+
+def _are_rows(piece: Piece, local: Local, _: None) -> bool:
+    return bool(are_rows(piece.cells, local.z))
+
+
+def _recounted(piece: Piece, local: Local, shape: tuple[int, int]) -> tuple[bool, I32]:
+    return recounted_by(count_tables, piece, local, shape)
+
+
+plain: Backend[Corpus, Data, Any, Settings] = gibbs.one
+one: Backend[Corpus, Data, State, Settings] = replace(
+    plain,
+    State=State,
+    Info=Info,
+    objective_name="log joint probability, documents bursty",
+    prepare=prepare,
+    init=init,
+    step=step,
+    summarise=summarise,
+    infer=infer_bursty,
+    extra=EXTRA | BURSTS_EXTRA,
+    objective=objective,
+    pieces=sharded(Local),
+    flaw=flaw,
+)
+backend: Backend[Corpus, Data, Chains[State], Settings] = in_chains(one)

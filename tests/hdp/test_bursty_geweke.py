@@ -1,0 +1,74 @@
+"""hdp-gibbs with bursty documents keeps the joint distribution, and the test can tell."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from bursty_geweke import joint_test
+
+from hiertopics.families.flat import seats
+from hiertopics.families.hdp import bursty_gibbs_kernels
+from hiertopics.numeric.pitman_yor import PitmanYor, log_stirling
+
+FEW_TOKENS = 0.3
+"""Rate of the prior of the concentration under which documents of some tokens repeat words."""
+
+sweep_block: Any = bursty_gibbs_kernels.sweep_block_by_lists
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sweep", ["sparse", "dense"])
+def test_prior_draws_stay_prior_draws(sweep: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Process, concentrations, tables, topics and words after ten rounds are as before."""
+    monkeypatch.setattr(seats, "RATE", FEW_TOKENS)
+    outcome = joint_test(n_replicates=1000, n_rounds=10, sweep=sweep)
+    assert outcome.largest_z < 4.0, outcome
+    assert outcome.smallest_p > 1e-3, outcome
+
+
+def without_tables(*arguments: Any) -> int:
+    """Sweep with b in place of b + a T."""
+    *others, how, held, rng, other = arguments
+    return int(sweep_block(*others, how._replace(discount=0.0), held, rng, other))
+
+
+def without_discount(*arguments: Any) -> int:
+    """Sweep with Stirling numbers of no discount."""
+    *others, how, held, rng, other = arguments
+    plain = log_stirling(range(1, 8), 0.0)
+    return int(sweep_block(*others, how._replace(stirling=plain), held, rng, other))
+
+
+def even_logits(odds: float) -> float:
+    """Forget that odds are a change of variable."""
+    return 0.0
+
+
+log_chance = seats.log_chance
+
+
+def without_seatings(process: PitmanYor, seated: Any, *others: Any) -> float:
+    """Draw the process by numbers of tables alone."""
+    return log_chance(process, seated._replace(pairs=0 * seated.pairs), *others)
+
+
+MUTANTS = {
+    "b for b + a T": (bursty_gibbs_kernels, "sweep_block_by_lists", without_tables),
+    "no discount in S": (bursty_gibbs_kernels, "sweep_block_by_lists", without_discount),
+    "odds of an even discount": (math, "log1p", even_logits),
+    "process without S": (seats, "log_chance", without_seatings),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("where", "name", "wrong"), MUTANTS.values(), ids=MUTANTS)
+def test_mutants_are_rejected(
+    where: Any, name: str, wrong: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The test above can fail: with one term wrong, fewer replicates reject it."""
+    monkeypatch.setattr(seats, "RATE", FEW_TOKENS)
+    monkeypatch.setattr(where, name, wrong)
+    outcome = joint_test(n_replicates=600, n_rounds=10)
+    assert outcome.largest_z > 6.0, outcome
