@@ -65,6 +65,19 @@ def test_a_cluster_changes_no_byte(
 
 
 @pytest.mark.slow
+def test_drawn_tables_on_a_cluster_are_those_of_one_machine(
+    tiny_file: Path, tmp_path: Path, client: Client
+) -> None:
+    bursty = ("model.bursts=document", "inference.burst_start=1", "inference.hyper_start=1")
+    more = (*bursty, "inference.collapse=full")
+    fitted(tiny_file, tmp_path / "here", "hdp-gibbs", more, workers=2)
+    fitted(tiny_file, tmp_path / "there", "hdp-gibbs", more, cluster=client.scheduler.address)
+    assert products(tmp_path / "there") == products(tmp_path / "here")
+    lines = (tmp_path / "here" / "metrics.jsonl").read_text().splitlines()
+    assert json.loads(lines[-1])["tables_per_token"] < 1
+
+
+@pytest.mark.slow
 def test_messages_are_answered_by_the_processes(engine: Cluster) -> None:
     homes = engine.deal(home_of, [5, 6, 7, 8])
     assert [number for number, _ in homes] == [5, 6, 7, 8]
