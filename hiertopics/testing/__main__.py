@@ -1,4 +1,4 @@
-"""Test an installed backend: ``python -m hiertopics.testing NAME [-s KEY=VALUE] [-- OPTION...]``."""
+"""Test an installed backend: ``python -m hiertopics.testing NAME [-s KEY=VALUE] [-- OPTION]``."""
 
 from __future__ import annotations
 
