@@ -294,6 +294,7 @@ def sweep_tokens(
             word_row = n_wk[cells.word[token]]
             old = z[token]
             table = seats.seat[token]
+            # The token leaves its topic and its table; an empty table gives its option back.
             n_dk[doc, old] -= 1
             word_row[old] -= 1
             n_k[old] -= 1
@@ -304,6 +305,7 @@ def sweep_tokens(
                 option_of[table] = NOBODY
                 changed = True
 
+            # The weights of a new table change only where a table came or went in this document.
             if changed:
                 new_table_row(doc, options, urn, served, row)
                 for topic in range(n_topics):
@@ -313,9 +315,11 @@ def sweep_tokens(
             weigh(scaled, word_row, eta, scratch)
             new = draw_in_blocks(scratch, ends, rng.random())
 
+            # Given its topic, the token joins a table of this topic by its customers, or a new one.
             target = rng.random() * (n_dk[doc, new] + alpha_doc * row[new])
             table, vacant = NOBODY, n_tables
             for candidate in range(n_tables):
+                # The lowest empty table is the new one, so that numbers stay small.
                 if n_seated[candidate] == 0:
                     vacant = min(vacant, candidate)
                 elif options.topic[option_of[candidate]] == new:

@@ -68,6 +68,7 @@ def sweep_block(
             word, tokens = cells.word[pair], cells.tokens[pair]
             pair_rows = (tables.resp[pair], tables.n_wk[word], spreads.var_wk[word])
             doc_rows = (doc_row, doc_var)
+            # One token of the pair is left out of all counts and variances.
             total = weigh(
                 *pair_rows, *doc_rows, prior.doc, base, base_var, prior.word[word], weights
             )
@@ -76,6 +77,7 @@ def sweep_block(
             settle(*pair_rows, *doc_rows, weights, total, tokens)
             if noting:
                 note_seen(tables.resp[pair], int(tokens), weights, doc_seen, seen_wk[word])
+        # The prior leaves the row again; counts and variances go to the totals at once.
         for topic in range(n_topics):
             n_dk[doc, topic] = doc_row[topic] - prior.doc[topic]
             var_dk[doc, topic] = doc_var[topic]

@@ -97,6 +97,7 @@ def sweep_block(
         if start == stop:
             continue
         doc_tables = total_of(pair_tables[cells.cuts[doc, 0] : cells.cuts[doc, -1]])
+        # A document without tables is put aside: its pairs neither move nor count.
         if doc_tables == 0:
             continue
         copy_row(priors[doc if len(priors) > 1 else 0], doc_prior)
@@ -130,6 +131,7 @@ def sweep_block(
             return doc
         if noting:
             copy_row(doc_seen, tables.seen_dk[doc])
+        # The prior leaves the row again; what the visits moved goes to the totals at once.
         for topic in range(n_topics):
             n_dk[doc, topic] = doc_row[topic] - doc_prior[topic]
             n_k[topic] += n_dk[doc, topic]
@@ -169,6 +171,8 @@ def visit(
         if not (total > 0 and total < np.inf):
             return False
         grown = 0.0
+        # A pair of one token has one table. The chance of the word, total / (others + mass), leaves
+        # out one table of this pair, as the weights do.
         if seating.refit and tokens[pair] > one:
             others = doc_tables - 1.0
             found = pair_tables.dtype.type(
@@ -177,11 +181,14 @@ def visit(
             grown = float(found) - float(pair_tables[pair])
             pair_tables[pair] = found
             doc_tables += grown
+        # The sum over topics that settles a pair also weighs the next one: two passes over the rows
+        # would cost twice the memory traffic. The last pair has no next one.
         if pair == last:
             settle_tables(
                 resp[pair], doc_row, n_wk[word], weights, one / total, pair_tables[pair], grown
             )
         else:
+            # Rows of words lie far apart; they are fetched some pairs ahead.
             prefetch_row(n_wk, words[min(pair + WORDS_AHEAD, last)])
             if short and pair + PAIRS_AHEAD <= last:
                 prefetch_row(resp, pair + PAIRS_AHEAD)
@@ -299,6 +306,8 @@ def fold_in(
         for pair in range(len(words)):
             row, word_row, sum_of_weights = resp[pair], phi[words[pair]], none
             for topic in range(n_topics):
+                # One table of this pair is left out of the document's row; the topics are held, so
+                # nothing is left out there.
                 others = doc_row[topic] - row[topic]
                 others = others if others > none else none
                 weights[topic] = word_row[topic] * (others + prior[topic])

@@ -249,6 +249,7 @@ def sweep_document_by_lists(
     moved, last_word, first, n = 0, np.int64(-1), np.int64(0), np.int64(0)
     for token in range(len(z)):
         word, old = np.int64(words[token]), np.int64(z[token])
+        # Tokens of one word stand together, so its list of topics is gathered once for all of them.
         if word != last_word:
             first, n, last_word = start[word], length[word], word
             gather_list(scaled, topics, first, n, chances)
@@ -261,12 +262,16 @@ def sweep_document_by_lists(
         of_list = np.float64(sum_list(chances, times, first, n, place, own, sums, before))
         of_all = np.float64(word_prior[word]) * others
         target = rng.random() * (of_list + of_all)
+        # The weights fall into two parts: topics that the word has (a short list), and the word's
+        # prior over all topics.
         if target < of_list:
             at = np.int64(pick_place(sums, before, n, np.float32(target)))
             if at >= n or not (own if at == place else chances[at] * times[first + at]):
                 at = np.int64(last_place(chances, times, first, n, place, own))
             new = np.int64(topics[first + at])
         else:
+            # The old topic has its share without the token during the draw alone, since the token
+            # may stay.
             kept, scaled[old] = scaled[old], share
             new = np.int64(draw_in_blocks(scaled, ends, (target - of_list) / of_all))
             scaled[old] = kept
@@ -277,6 +282,7 @@ def sweep_document_by_lists(
         n_k[old] -= 1
         inverse[old], scaled[old], chances[place], total = inverse_old, share, share, others
         times[first + place] = left
+        # A topic that lost its last token of the word gives its place to the last one of the list.
         if left == none:
             n -= 1
             topics[first + place], times[first + place] = topics[first + n], times[first + n]

@@ -105,6 +105,8 @@ def sweep_block(
     added to.
     """
     first, last = piece.block_doc[block], piece.block_doc[block + 1]
+    # Topics are held during a block, so each document has a list of its topics, which moves with
+    # its tokens.
     begin_lists(
         piece.doc_ptr,
         first,
@@ -118,6 +120,8 @@ def sweep_block(
         lists.place,
         lists.token,
     )
+    # Words come first and documents second: the row of a word is scaled once for all its tokens in
+    # the block.
     moved = visit_words(
         piece.word,
         piece.n_pairs,
@@ -153,6 +157,7 @@ def sweep_block(
         found.amounts,
         found.n_changes,
     )
+    # Counts by topic and document are added up from the lists at the end.
     note_counts(last - first, lists, found)
     return moved
 
@@ -240,17 +245,23 @@ def visit_words(
         word = np.int64(words[entry])
         if entry + 1 < last_entry:
             prefetch_row(table, words[entry + 1])
+        # The part of all topics: the prior of documents times the word's row. It is the same for
+        # all documents, so it is summed once a word.
         of_all = np.float64(scale_row(flat_table, word * len(scale), scale, prior, scaled, lanes))
         n_touched = 0
         for _ in range(n_pairs[entry]):
             doc = np.int64(docs[pair])
             own, first, n = doc * n_topics, start[doc], length[doc]
+            # The part of the document: its topics times the same row, gathered once for the tokens
+            # of the pair.
             gather_list(scaled, topics, first, n, chances)
             token = tokens[doc]
             for _ in range(n_tokens[pair]):
                 old = np.int64(z[token])
                 place = np.int64(places[own + old]) - 1
                 left = counts[first + place] - one
+                # Without the token itself: its topic counts one less in the list. The held topics
+                # do not move.
                 alone = chances[place] * left
                 of_list = np.float64(
                     sum_list(chances, counts, first, n, place, alone, sums, before)
@@ -266,6 +277,7 @@ def visit_words(
                 if new != old:
                     n_moved += 1
                     counts[first + place] = left
+                    # A topic that the document lost gives its place in the list to the last one.
                     if left == none:
                         n -= 1
                         places[own + old] = 0
@@ -294,6 +306,8 @@ def visit_words(
             tokens[doc] = token
             length[doc] = n
             pair += 1
+        # Only topics that a token of this word left or joined are written, and only where the two
+        # do not cancel.
         for i in range(n_touched):
             topic = touched[i]
             if change[topic] != 0:

@@ -57,9 +57,12 @@ def sweep_block(
         if start == stop:
             continue
         doc_tables = total_of(pair_tables[cells.cuts[doc, 0] : cells.cuts[doc, -1]])
+        # A document without tables is put aside: its pairs neither move nor count.
         if doc_tables == 0:
             continue
         n_dk = tables.n_dk[doc]
+        # Rows of the document hold its counts with the prior; totals hold those of all other
+        # documents.
         begin_document(n_dk, n_k, prior, base, doc_row, shares)
         sound = visit(
             start,
@@ -90,6 +93,7 @@ def sweep_block(
         )
         if not sound:
             return doc
+        # What the visits moved goes to the totals before the next document begins.
         for topic in range(n_topics):
             n_k[topic] -= n_dk[topic]
             n_dk[topic] = doc_row[topic] - prior.doc[topic]
@@ -141,6 +145,8 @@ def visit(
         prefetch_row(n_wk, words[min(place + WORDS_AHEAD, last)])
         word_row = n_wk[word]
         n_old = 0
+        # One table of the pair is taken out of document, word and shares. Entries fill a pair's
+        # room from the left; the first empty one ends them.
         while n_old < room and kept[pair, n_old] > none:
             topic, share = np.int64(topics[pair, n_old]), kept[pair, n_old]
             left = max(doc_row[topic] - share, doc_prior[topic])
@@ -152,6 +158,8 @@ def visit(
             return False
         start = np.int64(random_bits(key, pair) % n_starts)
         threshold = np.float32(grain) * total
+        # Entries that are small beside the sum are kept at random with their mean unchanged, so
+        # that a pair has few.
         n_new = choose(weights, noise, start, threshold, room, names, values)
         before, after = pair_tables[place], pair_tables[place]
         if seating.refit and count > one:
@@ -159,6 +167,8 @@ def visit(
             after = np.float32(seated(count, total / (others + mass), others, seating))
             doc_tables += after - before
             pair_tables[place] = after
+        # The other tables of the pair leave after the weights were taken: only one was to be
+        # excluded.
         for i in range(n_old if before > one else 0):
             topic, share = np.int64(topics[pair, i]), (before - one) * kept[pair, i]
             left = max(doc_row[topic] - share, doc_prior[topic])
@@ -171,6 +181,8 @@ def visit(
             doc_row[topic] = more
             word_row[topic] += after * share
             shares[topic] = more / max(more + base[topic], least)
+            # The chance that a topic is seen at least once, for the expected tables of the
+            # hyperparameters.
             if len(doc_seen) > 0:
                 whole = int(after)
                 at_least_once(values[i : i + 1], whole, float(after) - whole, once)

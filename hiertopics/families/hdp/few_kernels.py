@@ -89,7 +89,10 @@ def sweep_block(
         if start == stop:
             continue
         n_dk = tables.n_dk[doc]
+        # Rows of the document hold its counts with the prior; totals hold those of all other
+        # documents.
         begin_document(n_dk, n_k, prior, base, doc_row, shares)
+        # The pairs of the document that belong to this shard of words, in the order of word ids.
         sound = visit(
             start,
             cells.word[start:stop],
@@ -114,6 +117,7 @@ def sweep_block(
         )
         if not sound:
             return doc
+        # What the visits moved goes to the totals before the next document begins.
         for topic in range(n_topics):
             n_k[topic] -= n_dk[topic]
             n_dk[topic] = doc_row[topic] - prior.doc[topic]
@@ -159,6 +163,8 @@ def visit(
         prefetch_row(n_wk, words[min(place + WORDS_AHEAD, last)])
         word_row = n_wk[word]
         n_old = 0
+        # One token of the pair is taken out of document, word and shares. Entries fill a pair's
+        # room from the left; the first empty one ends them.
         while n_old < room and kept[pair, n_old] > none:
             topic, share = np.int64(topics[pair, n_old]), kept[pair, n_old]
             left = max(doc_row[topic] - share, doc_prior[topic])
@@ -170,7 +176,11 @@ def visit(
             return False
         start = np.int64(random_bits(key, pair) % n_starts)
         threshold = np.float32(grain) * total
+        # Entries that are small beside the sum are kept at random with their mean unchanged, so
+        # that a pair has few.
         n_new = choose(weights, noise, start, threshold, room, names, values)
+        # The other tokens of the pair leave after the weights were taken: only one was to be
+        # excluded.
         for i in range(n_old if count > one else 0):
             topic, share = np.int64(topics[pair, i]), (count - one) * kept[pair, i]
             left = max(doc_row[topic] - share, doc_prior[topic])
@@ -183,6 +193,8 @@ def visit(
             doc_row[topic] = more
             word_row[topic] += count * share
             shares[topic] = more / max(more + base[topic], least)
+            # The chance that a topic is seen at least once, for the expected tables of the
+            # hyperparameters.
             if len(doc_seen) > 0:
                 once = at_least_once(share, np.int64(count))
                 doc_seen[topic] += (one - doc_seen[topic]) * once

@@ -93,6 +93,8 @@ def sweep(tokens: Tokens, tables: Tables, prior: Prior, rng: np.random.Generator
         doc_row[: prior.n_topics] = prior.alpha
         for token in range(first, stop):
             doc_row[z[token]] += one
+        # The product of a topic's document part and inverse total moves only with tokens; it is
+        # kept.
         for topic in range(len(n_k)):
             share_row[topic] = doc_row[topic] * inverse[topic]
         uniform = rng.random(stop - first, np.float32)
@@ -101,6 +103,7 @@ def sweep(tokens: Tokens, tables: Tables, prior: Prior, rng: np.random.Generator
                 prefetch_row(n_wk, word[token + AHEAD])
             word_row = n_wk[word[token]]
             old = z[token]
+            # The old topic is weighed without the token; the tables change only if the token moves.
             inverse_old = np.float32(1.0 / (n_k[old] - 1 + total_prior))
             share_old = (doc_row[old] - one) * inverse_old
             u = uniform[token - first]

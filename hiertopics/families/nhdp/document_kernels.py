@@ -244,6 +244,7 @@ def fold_in(
     n_pairs, n_nodes = len(words), len(mass)
     resp = np.empty((n_pairs, n_nodes))
     n, passing = np.zeros(n_nodes), np.zeros(n_nodes)
+    # q(z) begins proportional to phi theta.
     for pair in range(n_pairs):
         row = resp[pair]
         total = weigh_shares(theta, phi[words[pair]], 0.0, row)
@@ -258,8 +259,11 @@ def fold_in(
         largest = 0.0
         for pair in range(n_pairs):
             row, word_row = resp[pair], phi[words[pair]]
+            # One table of the pair is left out at each node and of what passes it.
             add_up(row, first, own)
             weights[0] = 1.0
+            # From the root down, parents before children: what reaches a node, then its stop and
+            # its children's parts.
             for node in range(n_nodes):
                 start, stop = first[node], first[node + 1]
                 if start == stop:
@@ -274,6 +278,7 @@ def fold_in(
                 weights[node] = reached * (stop_a[node] + stopped)
             total = weigh_shares(weights, word_row, 0.0, weights)
             grown = 0.0
+            # Tables of a repeated word are refitted at the mixture without one of them.
             if seating.refit and sweep >= held and counts[pair] > 1:
                 found = seated(counts[pair], total, doc_tables - 1.0, seating)
                 grown = found - pair_tables[pair]

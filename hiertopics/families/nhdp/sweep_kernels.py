@@ -420,6 +420,7 @@ def add_tables(cells: Cells, local: Local, ancestry: Ancestry, rates: Rates, sum
             count = float(cells.tokens[pair])
             unpack(local.resp[place : place + n_own], row[:n_own])
             place += n_own
+            # q(z) of the pair at and below each own inner node, and whether a token is seen there.
             fill_row(below, n_inner, 0.0)
             add_up(row[:n_own], node, above, places.place, inner, below)
             note(below[:n_inner], count, seen_below)
@@ -429,6 +430,7 @@ def add_tables(cells: Cells, local: Local, ancestry: Ancestry, rates: Rates, sum
                     note_one(row[at], count, seen_here, here)
                     row[at] += below[here]
             note(row[:n_own], count, seen)
+        # The document's tokens at each node, and those that go on from it.
         for at in range(n_own):
             passing[at] = max(local.n[own][at], 0.0)
         fill_row(gone, n_inner, 0.0)
@@ -439,6 +441,7 @@ def add_tables(cells: Cells, local: Local, ancestry: Ancestry, rates: Rates, sum
                 a, b = float(rates.stop_a[node[at]]), float(rates.stop_b[node[at]])
                 stopped = passing[at]
                 passing[at] += gone[here]
+                # Tables of the going-on, and customers of stopping and going on (theory/nhdp 4).
                 sums.growth[node[at]] += growth(
                     float(rates.concentration[node[at]]), gone[here], seen_below[here]
                 )

@@ -254,6 +254,8 @@ def assign_known(
     low, high, level, asked = pending
     for datum in range(start, len(home)):
         mine = home[datum]
+        # A new datum: the slice level lies below the density at its own node. A pending one goes on
+        # where it stopped.
         if np.isnan(low):
             low, high, asked = 0.0, 1.0, np.nan
             here = score(datum, mine, features, table, value, offset)
@@ -262,6 +264,7 @@ def assign_known(
             u = asked
             if np.isnan(u):
                 u = min(low + (high - low) * rng.random(), BELOW_ONE)
+            # The guide leads near the node that holds u; the left ends of nodes ascend from there.
             node = guide[int(u * len(guide))]
             while node + 1 < n_rest and left[node + 1] <= u:
                 node += 1
@@ -276,6 +279,8 @@ def assign_known(
             if score(datum, node, features, table, value, offset) > level:
                 home[datum] = node
                 break
+            # A node below the level shrinks the interval towards the datum's own node, as slice
+            # sampling does.
             if u < left[mine]:
                 low = u
             else:

@@ -99,6 +99,7 @@ def reorder(nodes: Nodes, process: Process, rng: np.random.Generator) -> tuple[I
     for node in range(n):
         wanted, n_parts, rest = 0, begin[node + 1] - begin[node], 1.0
         part, share = np.empty(2 * n_parts + 16, np.int32), np.empty(2 * n_parts + 16)
+        # Shares of the children that stand, from their sticks; the rest is not broken yet.
         for place in range(n_parts):
             child = children[begin[node] + place]
             part[place] = child
@@ -111,6 +112,7 @@ def reorder(nodes: Nodes, process: Process, rng: np.random.Generator) -> tuple[I
             while chosen < n_parts and u >= share[chosen]:
                 u -= share[chosen]
                 chosen += 1
+            # The point lies in the rest: sticks are broken until one holds it.
             while chosen == n_parts and rest > LEAST:
                 if n_parts == len(part):
                     part = np.concatenate((part, np.empty(n_parts, np.int32)))

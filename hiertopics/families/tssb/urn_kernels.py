@@ -244,6 +244,7 @@ def insert(
         datum, n = order[place], nodes.size[0]
         if n == capacity:
             return place
+        # Parents before children: the chance to reach a node grows from its parent's.
         for node in range(n):
             log_reach[node] = 0.0
             if node > 0:
@@ -251,6 +252,7 @@ def insert(
                 log_reach[node] = log_below(parent, log_reach, nodes, process)
                 log_reach[node] += math.log(nodes.n_sub[node]) - log_room(parent, nodes, process)
             weight[0, node] = log_reach[node] + log_stay(node, nodes, process)
+        # Beside each node stands a new child of it, with parameters drawn for this datum.
         for node in range(n):
             weight[1, node] = -np.inf
             if nodes.depth[node] < process.max_depth:
@@ -271,6 +273,7 @@ def insert(
             nodes.known[node] = True
         home[datum] = node
         nodes.n_at[node] += 1
+        # The datum counts at its node and at all above.
         while node >= 0:
             nodes.n_sub[node] += 1
             node = nodes.parent[node]

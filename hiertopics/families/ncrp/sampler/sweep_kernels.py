@@ -262,6 +262,8 @@ def draw_levels(
     word_total = chain.n_wk.shape[0] * prior.eta
     local = np.empty((5, n_levels))
     by_doc, total, inverse, by_word, cumulative = local[0], local[1], local[2], local[3], local[4]
+    # Four numbers a level are kept beside the tables: a document touches the nodes of its path
+    # alone.
     for level in range(n_levels):
         by_doc[level] = n_dl[level] + prior.level[level]
         total[level] = chain.n_k[path[level]] + word_total
@@ -272,6 +274,7 @@ def draw_levels(
             by_word[level] = row[path[level]] + prior.eta
         for token in range(words.token_ptr[pair], words.token_ptr[pair + 1]):
             old = chain.level[token]
+            # The token is left out of the local numbers, not yet of the tables.
             if old >= 0:
                 by_doc[old] -= 1.0
                 by_word[old] -= 1.0
@@ -284,6 +287,7 @@ def draw_levels(
                 cumulative[level] = mass
             target = rng.random() * mass
             new = 0
+            # Rounding may lead past the last level.
             while cumulative[new] <= target and new < n_levels - 1:
                 new += 1
 
@@ -291,6 +295,7 @@ def draw_levels(
             by_word[new] += 1.0
             total[new] += 1.0
             inverse[new] = 1.0 / total[new]
+            # The tables change only where the level did.
             if new == old:
                 continue
             chain.level[token] = new

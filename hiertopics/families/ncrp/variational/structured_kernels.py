@@ -272,6 +272,8 @@ def _local_rounds(
     n_pairs = cells.ptr[doc + 1] - cells.ptr[doc]
     kind = given.e_table.dtype
     chance, count = np.empty((n_active, depth, n_pairs), kind), np.empty(n_pairs, kind)
+    # Chances of words at the nodes of each active slot are gathered once; rounds change the level
+    # weights alone.
     if scored:
         gather_scaled(cells, doc, given, active, chance, count)
     else:
@@ -281,6 +283,8 @@ def _local_rounds(
     scores, tokens = np.empty(n_active), np.empty((n_active, depth))
     for turn in range(schedule.rounds):
         level_chances(tau, e_log_theta, e_theta)
+        # A single slot takes the whole mass, and freshly weighed slots keep their chances in the
+        # first round.
         weigh = n_active > 1 and (turn > 0 or not scored)
         for place in range(n_active):
             levels_of_slot(chance[place], count, e_theta, total, scale[place], tokens[place])
@@ -290,6 +294,7 @@ def _local_rounds(
             _share(scores, active, mass, chances)
         elif n_active == 1:
             chances[active[0]] = mass
+        # tau is refitted after the chances, by the tokens that each slot gives to its levels.
         moved = 0.0
         for level in range(depth):
             refitted = given.level_prior[level]
