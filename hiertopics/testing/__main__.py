@@ -1,4 +1,4 @@
-"""Test an installed backend: ``python -m hiertopics.testing NAME [-s KEY=VALUE] [OPTION...]``."""
+"""Test an installed backend: ``python -m hiertopics.testing NAME [-s KEY=VALUE] [-- OPTION]``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hiertopics.testing.chosen import PLUGIN, Chosen
 )
 @click.argument("options", nargs=-1)
 def main(backend: str, overrides: tuple[str, ...], options: tuple[str, ...]) -> None:
-    """Run the tests of the contract over BACKEND; OPTIONS go to pytest."""
+    """Run the tests of the contract over BACKEND; OPTIONS behind -- go to pytest."""
     try:
         cases = cases_of_backend(registry.named(backend), overrides)
     except HiertopicsError as error:

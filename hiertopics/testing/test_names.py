@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from typing import Any
+from typing import Any, get_origin
 
 import msgspec
 import numpy as np
 import pytest
 
 from hiertopics.contract import registry
+from hiertopics.contract.chains import Chains
 from hiertopics.contract.engine import Workers
 from hiertopics.contract.model import Backend, Context
 from hiertopics.contract.states import is_record
@@ -66,6 +67,13 @@ def test_every_function_of_the_contract_is_tested_here() -> None:
         "breadth_first",
     }
     assert set(PARAMETERS) == {field.name for field in dataclasses.fields(Backend)} - values
+
+
+@of_those(lambda bench: bench.module.sampler)
+def test_a_sampler_is_made_by_chains(bench: Bench) -> None:
+    """Otherwise nothing reads ``inference.chains`` and ``inference.summarise``."""
+    assert get_origin(bench.module.State) is Chains
+    assert issubclass(bench.module.Inference, SamplerConfig)
 
 
 def test_functions_take_the_parameters_of_the_contract(bench: Bench) -> None:
