@@ -209,7 +209,7 @@ def test_tables_come_and_go_as_the_plain_twin_says(
     how = seats_at((0.3, 6.0), range(1, 8))
     ours, same = np.random.default_rng(8), np.random.default_rng(8)
     state, seen = rows_of(tables.z), set()
-    for _ in range(12 if compiled else 4):
+    for _ in range(150 if compiled else 4):
         for doc in range(3):
             listed = {w: np.flatnonzero(tables.n_wk[w]).tolist() for w in range(4)}
             _visit(cells, tables, prior, how, doc, ours, lists=lists, compiled=compiled)
