@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
+import json
 import random
+import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hiertopics.corpus.corpora.advising import advise, settings_of
+from hiertopics.corpus.corpora.advising import _repeated_lines, advise, advise_on_lines, settings_of
 from hiertopics.corpus.corpora.checking import advised, check
 from hiertopics.corpus.corpora.inmemory import as_corpus
 from hiertopics.corpus.data.corpus import Corpus
@@ -58,6 +62,59 @@ def test_words_in_nearly_all_documents_are_boilerplate() -> None:
     assert told.endswith("-s data.max_df=0.5 leaves them out")
     rarer = [document + ["home"] * (number < 79) for number, document in enumerate(texts())]
     assert advice_on(rarer) == []
+
+
+def with_lines(n_with: int, *lines: str) -> list[str]:
+    """Return texts of two lines of their own, the last ``n_with`` of them with further lines."""
+    pairs = [f"{' '.join(words)}\n{number} own" for number, words in enumerate(texts())]
+    return [
+        "\n".join((pair, *lines)) if number >= N_DOCS - n_with else pair
+        for number, pair in enumerate(pairs)
+    ]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_lines_in_nearly_all_documents_are_boilerplate(turned: bool) -> None:
+    def said(texts: list[str]) -> list[str]:
+        return [str(one) for one in advise_on_lines(texts[::-1] if turned else texts, len(texts))]
+
+    (told,) = said(with_lines(80, "  Skip to content ", "----", "2024", "x" * 41))
+    assert told == (
+        f"2 lines in at least 80% of the documents ('Skip to content', '{'x' * 40}...'); "
+        "-s data.max_df=0.5 leaves them out"
+    )
+    assert said(with_lines(79, "Skip to content")) == []
+    assert said(["Skip to content"] * N_DOCS) == []  # copies, which have an advice of their own
+    assert said(with_lines(100, "Skip to content")[:19]) == []
+
+
+def test_repeated_lines_are_those_of_a_plain_count() -> None:
+    chance = random.Random(1)
+    shares = [0.7, 0.75, 0.8, 0.85, 0.9]
+    for n_docs in (20, 21, 33, 50):
+        documents = [
+            "\n".join(["own", "two", *(f"line {s}" for s in shares if chance.random() < s)])
+            for _ in range(n_docs)
+        ]
+        counts = Counter(line for document in documents for line in document.split("\n"))
+        expected = {line for line, seen in counts.items() if seen >= 0.8 * n_docs}
+        assert set(_repeated_lines(documents, n_docs)) == expected
+
+
+def test_check_reads_lines_of_files_and_of_standard_input(
+    call: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    for number, text in enumerate(with_lines(90, "Skip to content")):
+        (folder / f"{number}.txt").write_text(text, encoding="utf-8")
+    expected = "1 line in at least 80% of the documents ('Skip to content'); -s data.max_df=0.5"
+    assert expected in call("check", folder).err
+    texts = with_lines(90, "Skip to content")
+    rows = "".join(json.dumps({"text": text}) + "\n" for text in texts)
+    stream = io.TextIOWrapper(io.BytesIO(rows.encode()), encoding="utf-8")
+    monkeypatch.setattr(sys, "stdin", stream)
+    assert expected in call("check", "-", "--from", "jsonl").err
 
 
 def test_stop_words_are_not_boilerplate_too() -> None:

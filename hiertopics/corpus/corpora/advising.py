@@ -8,6 +8,7 @@ its user asks for the advice (``fit --auto``).
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from importlib.util import find_spec
 from typing import NamedTuple
 
@@ -22,7 +23,8 @@ MOST_FREQUENT, MANY_COMMON = 20, 6
 """Of so many words in most documents so many must be common ones of a language."""
 
 EVERYWHERE, FEW_DOCS = 0.8, 20
-"""A word in this share of the documents is boilerplate; a smaller corpus tells no such shares."""
+"""A word or a line in this share of the documents is boilerplate; a smaller corpus tells no such
+shares."""
 
 LIMIT = 0.5
 """The advised ``data.max_df``."""
@@ -42,7 +44,8 @@ RARE = 0.4
 UNPARTED_SHARE = 0.3
 """The share of words in a script without blanks from which on it is said."""
 
-EXAMPLES = 3
+EXAMPLES, LONGEST_EXAMPLE = 3, 40
+"""Words or lines that an advice quotes, and the characters of a line that it quotes."""
 
 
 class Advice(NamedTuple):
@@ -81,6 +84,47 @@ def advise(corpus: Corpus, *, text: bool, whole_pages: bool = False) -> tuple[Ad
         *_repeated(corpus),
     ]
     return tuple(found)
+
+
+def advise_on_lines(texts: Iterable[str], n_docs: int) -> tuple[Advice, ...]:
+    """Return the advice on lines that stand in nearly all of ``n_docs`` raw texts.
+
+    Each word of such a line is in as many documents, so that ``data.max_df`` leaves all of them
+    out. A text of one line has no line beside others, and counts as a text without any.
+    """
+    if n_docs < FEW_DOCS:
+        return ()
+    repeated = _repeated_lines(texts, n_docs)
+    if not repeated:
+        return ()
+    quoted = [
+        repr(line if len(line) <= LONGEST_EXAMPLE else line[:LONGEST_EXAMPLE] + "...")
+        for line in repeated[:EXAMPLES]
+    ]
+    told = ", ".join(quoted) + ", ..." * (len(repeated) > EXAMPLES)
+    what = f"{_many(len(repeated), 'line')} in at least {EVERYWHERE:.0%} of the documents ({told})"
+    return (Advice(what, "max_df", LIMIT),)
+
+
+def _repeated_lines(texts: Iterable[str], n_docs: int) -> list[str]:
+    """Return the lines with a letter in ``EVERYWHERE`` of the texts, those in most texts first."""
+    needed = EVERYWHERE * n_docs
+    n_texts: dict[str, int] = {}
+    for place, text in enumerate(texts):
+        lines = dict.fromkeys(line.strip() for line in text.splitlines())
+        # A line that was not seen until now and is in all texts from here on.
+        new_suffice = n_docs - place >= needed
+        for line in lines if len(lines) > 1 else ():
+            if line in n_texts:
+                n_texts[line] += 1
+            elif new_suffice and any(letter.isalpha() for letter in line):
+                n_texts[line] = 1
+        if n_docs - place - 1 < needed <= n_docs - place:
+            # No line is added after this text, and most of those before it are in one text alone.
+            left = n_docs - place - 1
+            n_texts = {line: seen for line, seen in n_texts.items() if seen + left >= needed}
+    enough = [line for line, seen in n_texts.items() if seen >= needed]
+    return sorted(enough, key=lambda line: -n_texts[line])
 
 
 def settings_of(advice: tuple[Advice, ...]) -> dict[str, object]:

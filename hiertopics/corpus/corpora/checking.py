@@ -13,13 +13,13 @@ from msgspec import structs
 
 from hiertopics.base.errors import DataError, UsageError
 from hiertopics.corpus.corpora import dataset, inmemory
-from hiertopics.corpus.corpora.advising import Advice, advise, settings_of
+from hiertopics.corpus.corpora.advising import Advice, advise, advise_on_lines, settings_of
 from hiertopics.corpus.corpora.section import data_section
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.shape import marks_of, shape_of
 from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.corpus.formats.reading import read_counts, read_resolved, resolve
-from hiertopics.corpus.formats.records import holds_pages
+from hiertopics.corpus.formats.records import holds_pages, records
 from hiertopics.corpus.formats.sidefiles import read_tags, read_vocabulary
 from hiertopics.corpus.formats.source import FOLDER, Source, names_columns
 from hiertopics.corpus.formats.table import FORMATS
@@ -104,11 +104,11 @@ def check(
         read = None
         with suppress(_Enough):
             read = _read(source, problems)
+        advice = () if read is None else advice_for(read, source)
     found = [_as_given(problem, source.path, config) for problem in problems.found]
     source = replace(source, path=Path(str(config.corpus)))
     shape = {} if read is None else shape_of(read) | marks_of(read)
     notes = () if read is None else read.notes
-    advice = () if read is None else advice_for(read, source)
     return Checked(source, tuple(found), problems.more, shape, notes, advice)
 
 
@@ -124,12 +124,17 @@ def advised(data: DataConfig) -> dict[str, object]:
 
 
 def advice_for(corpus: Corpus | Vectors, source: Source) -> tuple[Advice, ...]:
-    """Return the advice on a corpus that was read; there is none on shards and vectors."""
+    """Return the advice on a corpus that was read; there is none on shards and vectors.
+
+    Raw text is read once more, for its lines.
+    """
     if not isinstance(corpus, Corpus):
         return ()
-    text = FORMATS[str(source.format)].text and source.tokenizer is None
+    raw = FORMATS[str(source.format)].text
+    text = raw and source.tokenizer is None
     whole_pages = source.format == FOLDER and source.html == "all" and holds_pages(source.path)
-    return advise(corpus, text=text, whole_pages=whole_pages)
+    lines = advise_on_lines((one.text for one in records(source)), corpus.n_docs) if raw else ()
+    return (*lines, *advise(corpus, text=text, whole_pages=whole_pages))
 
 
 def _as_given(problem: DataError, path: Path, config: DataConfig) -> DataError:
