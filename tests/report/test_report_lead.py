@@ -82,6 +82,12 @@ def test_without_a_topic_no_branch_is_named() -> None:
         assert "column" not in lead_text(lead_part(known), [])
 
 
+def test_a_manifest_without_a_number_of_documents_names_none() -> None:
+    """As of a run that somebody altered; the page shows the rest."""
+    text = told(moving(0.6), {}, {"corpus": {"n_docs": None, "n_tokens": None}, "scores": []})
+    assert text.startswith("The documents are in 2 topics.")
+
+
 def test_documents_of_no_branch_are_counted_and_scores_told() -> None:
     theta = moving(0.6)
     theta[:3] = [0.5, 0.25, 0.25]

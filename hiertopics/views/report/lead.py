@@ -88,8 +88,9 @@ def _joined(pieces: Sequence[Piece]) -> list[Piece]:
 
 def _size(known: Known, branches: I64) -> list[Piece]:
     corpus, n = known.card["corpus"], len(known.layout.rows)
-    told = f"{corpus['n_docs']:,} documents"
-    if known.nouns == "words" and corpus["n_tokens"] is not None:
+    n_docs = corpus["n_docs"]
+    told = "The documents are" if n_docs is None else f"{n_docs:,} documents"
+    if known.nouns == "words" and None not in (n_docs, corpus["n_tokens"]):
         told += f" with {corpus['n_tokens']:,} words"
     n_more = n - len(branches) - int((known.layout.parent == ROOT).sum() == 1 and n > 1)
     what = "topic" if n_more <= 0 else "branch"
