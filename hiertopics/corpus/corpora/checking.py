@@ -126,14 +126,15 @@ def advised(data: DataConfig) -> dict[str, object]:
 def advice_for(corpus: Corpus | Vectors, source: Source) -> tuple[Advice, ...]:
     """Return the advice on a corpus that was read; there is none on shards and vectors.
 
-    Raw text is read once more, for its lines.
+    Raw text is read once more, for its lines; a pipe cannot be, and gets no advice on them.
     """
     if not isinstance(corpus, Corpus):
         return ()
     raw = FORMATS[str(source.format)].text
     text = raw and source.tokenizer is None
     whole_pages = source.format == FOLDER and source.html == "all" and holds_pages(source.path)
-    lines = advise_on_lines((one.text for one in records(source)), corpus.n_docs) if raw else ()
+    again = raw and (source.path.is_file() or source.path.is_dir())
+    lines = advise_on_lines((one.text for one in records(source)), corpus.n_docs) if again else ()
     return (*lines, *advise(corpus, text=text, whole_pages=whole_pages))
 
 
