@@ -13,6 +13,12 @@ from tiny import small_settings
 BACKENDS = ["nhdp-variational", "nhdp-gibbs"]
 
 
+def without_names(nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return records without the names that nodes are called by."""
+    names = ("auto_name", "name_score")
+    return [{key: node[key] for key in node if key not in names} for node in nodes]
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_words_of_branches_are_shown_on_request(
     finished: Callable[..., Path], call: Callable[..., Any], backend: str
@@ -23,7 +29,11 @@ def test_words_of_branches_are_shown_on_request(
         done = call("show-tree", run, "--format", "json", "--words-by", by)
         assert done.code == 0, done.err
         shown[by] = json.loads(done.out)["nodes"]
-    assert shown["prob"] == json.loads(call("show-tree", run, "--format", "json").out)["nodes"]
+    unasked = json.loads(call("show-tree", run, "--format", "json").out)["nodes"]
+    # Words stay by probability where no order is asked for; names are then by ``name``.
+    assert without_names(shown["prob"]) == without_names(unasked)
+    by_prob = [" ".join(word for word, _ in node["words"][:5]) for node in shown["prob"]]
+    assert [node["auto_name"] for node in shown["prob"]] == by_prob
     words = {by: [node["words"] for node in nodes] for by, nodes in shown.items()}
     # Of eight words two rankings may come out alike.
     assert len({str(ranked) for ranked in words.values()}) > 2
