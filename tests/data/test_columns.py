@@ -42,6 +42,13 @@ def test_a_column_is_what_its_values_are(
     assert kind_of(column(*values)) is kind
 
 
+def test_numbers_of_one_document_each_are_names_where_they_are_many() -> None:
+    """An identifier is often a number; a few numbers may be measured."""
+    assert kind_of(column(*map(str, range(200)))) is Kind.NUMBERS
+    assert kind_of(column(*map(str, range(201)))) is Kind.NAMES
+    assert kind_of(column(*map(str, range(201)), "7")) is Kind.NUMBERS
+
+
 def test_values_that_no_document_has_say_nothing() -> None:
     dates = column("1998-05-01", "1999-06-01", "other")
     kept = dates.select(np.array([0, 1]))

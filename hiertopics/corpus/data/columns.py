@@ -1,4 +1,4 @@
-"""What a column of metadata holds: names of documents, dates, numbers or categories."""
+"""Kinds of columns of metadata: names of documents, dates, numbers, categories."""
 
 from __future__ import annotations
 
@@ -18,12 +18,17 @@ MONTHS = 36
 """Dates that span at most so many months are binned by month, longer ones by year."""
 
 
-class Kind(Enum):
-    """What the values of a column are.
+MOST_NUMBERS = 200
+"""Numbers of one document each are an identifier where there are more."""
 
-    NAMES: each value is that of one document, as an identifier or an address. DATES: dates of a
-    month or a day, at most one for each document. NUMBERS: numbers or years, likewise.
-    CATEGORIES: anything else.
+
+class Kind(Enum):
+    """The kind of a column's values.
+
+    NAMES: each value belongs to one document, like an identifier or an address; numbers are names
+    where there are more than ``MOST_NUMBERS`` of them. DATES: dates of a month or a day, at most
+    one for each document. NUMBERS: numbers or years, at most one for each document. CATEGORIES:
+    anything else.
     """
 
     NAMES = "names"
@@ -33,18 +38,20 @@ class Kind(Enum):
 
 
 def kind_of(tags: Tags) -> Kind:
-    """Return what a column holds, by the values that documents have."""
+    """Return the kind of a column, by the values that documents have."""
     names, members = _used(tags)
     single = int(np.diff(members.indptr).max(initial=0)) <= 1
-    if single and len(names) > 1 and moments(names) is not None:
-        numbers = all(_number(name) is not None for name in names)
-        return Kind.NUMBERS if numbers else Kind.DATES
     totals = np.asarray(members.sum(axis=0)).ravel()
-    return Kind.NAMES if len(totals) > 1 and bool((totals <= 1).all()) else Kind.CATEGORIES
+    of_one_each = len(totals) > 1 and bool((totals <= 1).all())
+    if single and len(names) > 1 and moments(names) is not None:
+        if any(_number(name) is None for name in names):
+            return Kind.DATES
+        return Kind.NAMES if of_one_each and len(names) > MOST_NUMBERS else Kind.NUMBERS
+    return Kind.NAMES if of_one_each else Kind.CATEGORIES
 
 
 def binned(tags: Tags) -> Tags:
-    """Return a column of dates by month or by year, in their order; any other one as it is.
+    """Return a column of dates with months or years as values, ascending; other columns unchanged.
 
     Months are written ``1998-05``, years ``1998``.
     """
@@ -100,7 +107,7 @@ def _number(name: str) -> float | None:
 
 
 def _used(tags: Tags) -> tuple[list[str], sparse.csr_array]:
-    """Return the values that a document has, and who has them."""
+    """Return the values that some document has, and the members of these [n_docs, n_values]."""
     members = sparse.csr_array(tags.members)
     used = np.flatnonzero(np.asarray(members.sum(axis=0)).ravel())
     return [tags.names[value] for value in used.tolist()], sparse.csr_array(members[:, used])
