@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hiertopics.base.errors import UsageError
-from hiertopics.corpus.data.naming import in_order, names_of
+from hiertopics.corpus.data.naming import names_of, require_order
 from hiertopics.corpus.data.tree import Label, Tree
 from hiertopics.corpus.formats.sidefiles import encodes
 from hiertopics.runs.labels import (
@@ -43,7 +43,7 @@ def label(
     written, and with a node only its record is returned. Raises UsageError, DataError or RunError.
     """
     target = opened(run)
-    in_order(target.tree, target.vocab, words_by)  # refuses what is no order of them
+    require_order(target.tree, words_by)
     if node is None:
         if (name, hide, note) != (None, None, None):
             raise UsageError("say which node is meant")

@@ -215,6 +215,14 @@ def in_order(
     words_by: one of ``ORDERS``; None: ``otherwise``. Raises UsageError for an order that
     there is not, and for one of words where the tree is of vectors.
     """
+    require_order(tree, words_by)
+    if tree.vectors is not None:
+        return tree
+    return ORDERS[otherwise if words_by is None else words_by](tree, vocab)
+
+
+def require_order(tree: Tree, words_by: str | None) -> None:
+    """Raise UsageError for an order of words that there is not, or that vectors do not have."""
     if words_by is not None and words_by not in ORDERS:
         near = get_close_matches(words_by, ORDERS, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(ORDERS)}"
@@ -222,9 +230,6 @@ def in_order(
     if tree.vectors is not None and words_by not in (None, "prob", NAME):
         needs = f"--words-by {words_by} needs a tree of words"
         raise UsageError(f"{needs}; this one is of vectors")
-    if tree.vectors is not None:
-        return tree
-    return ORDERS[otherwise if words_by is None else words_by](tree, vocab)
 
 
 class Names(NamedTuple):
@@ -248,7 +253,7 @@ def names_of(
     order, one of ``ORDERS``; None: ``name``. Raises UsageError as ``in_order``.
     """
     ordered = in_order(tree, vocab, words_by)
-    if words_by in (None, NAME) and tree.has_words:
+    if tree.vectors is not None and tree.has_words and words_by in (None, NAME):
         ordered = by_name(tree, vocab)
     words = name_words(ordered, n_words) if tree.has_words else [_NONE] * tree.n_nodes
     texts = [" ".join(vocab[word] for word in name) for name in words]
