@@ -176,7 +176,7 @@ def _merged(run: RunDir, state: _State, one: Edit) -> _State:
 
 def _split(run: RunDir, state: _State, splits: Sequence[Edit], path: Path, workers: int) -> _State:
     """Return the tree with leaves split, its topics fitted anew."""
-    tree, parts = state.summary.tree, dict[int, int]()
+    tree, parts = state.summary.tree, dict[int, Edit]()
     for one in splits:
         node = state.numbers[one.nodes[0].number]
         try:
@@ -187,8 +187,11 @@ def _split(run: RunDir, state: _State, splits: Sequence[Edit], path: Path, worke
                 raise UsageError(f"{one}: it was merged with a node that is split")
         except UsageError as error:
             raise DataError(path, str(error), one.line) from error
-        parts[node] = one.into
-    summary, numbers = split(run, state.summary, parts, workers)
+        parts[node] = one
+    try:
+        summary, numbers = split(run, state.summary, parts, workers)
+    except UsageError as error:
+        raise DataError(path, str(error)) from error
     found = {old: numbers[new] for old, new in state.numbers.items() if new in numbers}
     return _State(summary, found)
 

@@ -23,20 +23,20 @@ from hiertopics.corpus.data.regrouping import Regrouping, moved, regrouped
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.fitting.consensus import with_bins
 from hiertopics.numeric import factors
+from hiertopics.runs.edits import Edit
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
 
 MergeExtra = Callable[[Tree, Regrouping], Mapping[str, NDArray[Any]]]
 
 ROUNDS = 50
-"""Of expectation and maximisation."""
+"""Rounds of expectation and maximisation."""
 
 PRIOR = 0.01
-"""Tokens of each word that a new topic has besides those that it is given, and of each topic that a
-document has."""
+"""Pseudo-count of each word in a new topic, and of each new topic in a document."""
 
 FEWEST = 1e-3
-"""Tokens that a document must expect of a word at the leaf for the word to be divided."""
+"""Expected tokens of a word of a document at the leaf below which the pair is not divided."""
 
 
 class Divided(NamedTuple):
@@ -66,19 +66,22 @@ def require_splittable(run: RunDir) -> None:
         )
 
 
-def split(run: RunDir, before: Summary, parts: Mapping[int, int], workers: int) -> Split:
+def split(run: RunDir, before: Summary, parts: Mapping[int, Edit], workers: int) -> Split:
     """Return the tree in which leaves have so many new topics below them, fitted anew.
 
-    before: the tree and theta on their way; parts: of each leaf, by its row. The corpus of the run
-    is read. Raises UsageError where a leaf has too few documents or words, DataError where the
-    corpus is gone.
+    before: the tree and theta after other edits. parts: the split of each leaf, by its row there.
+    The corpus of the run is read. Raises UsageError, which names the split, where a leaf has too
+    few documents or words; DataError where the corpus is gone.
     """
     backend = registry.load_for(run.experiment)
     assert backend.refit_on_tree is not None and backend.merge_extra is not None
     train = read_original(run).train
     summary, numbers = before, {node: node for node in before.tree.shown.tolist()}
-    for leaf, n_parts in parts.items():
-        found = divided(tokens_at(summary, numbers[leaf], train.counts), n_parts)
+    for leaf, edit in parts.items():
+        try:
+            found = divided(tokens_at(summary, numbers[leaf], train.counts), edit.into)
+        except UsageError as error:
+            raise UsageError(f"{edit}: {error}") from error
         summary, here = below_leaf(summary, numbers[leaf], found, backend.merge_extra)
         numbers = {old: here[new] for old, new in numbers.items()}
     settings = Settings(run.experiment.model, run.experiment.inference)

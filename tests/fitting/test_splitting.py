@@ -187,6 +187,15 @@ def test_an_inner_node_and_other_backends_are_refused(
     assert not (tmp_path / "new").exists()
 
 
+def test_a_split_into_too_many_topics_is_named(copied: Copied, call: Call, tmp_path: Path) -> None:
+    path = copied("nhdp-variational")
+    node = leaf_of(RunDir(path).tree)
+    done = call("edit", wanted(path, node, 100), "-o", tmp_path / "new")
+    assert done.code == 2 and len(done.err.splitlines()) == 1
+    assert f"split {node} into 100: " in done.err and "too few for 100 topics" in done.err
+    assert not (tmp_path / "new").exists()
+
+
 def test_edits_are_written_as_they_are_read(copied: Copied) -> None:
     path = wanted(copied("nhdp-variational"), 1, 3)
     (one,) = read_edits(path / EDITS)
