@@ -12,12 +12,14 @@ from scipy import sparse
 from hiertopics import __version__
 from hiertopics.base.arrays import F64, I64
 from hiertopics.base.errors import UsageError
+from hiertopics.contract import registry
 from hiertopics.corpus.corpora.dataset import corpus_name
 from hiertopics.corpus.data.columns import Kind, binned, kind_of
 from hiertopics.corpus.data.corpus import Tags
 from hiertopics.corpus.data.groups import groups_of
 from hiertopics.corpus.data.naming import in_order
 from hiertopics.corpus.data.tree import ROOT, Tree
+from hiertopics.runs.edits import MERGE, MOVE, SPLIT
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.arrange import arranged
@@ -207,6 +209,7 @@ class _Gathering:
                 "values": words.kind,
                 "paths": run.paths is not None and tree.arrangement is None,
                 "others": None if tree.support is None else tree.support.n_others,
+                "edits": _edits_of(run),
                 "come_back": None if tree.transfer is None else tree.transfer.note,
             },
         )
@@ -426,6 +429,14 @@ class _Gathering:
             "share": share,
             "similar": similar,
         }
+
+
+def _edits_of(run: RunDir) -> list[str]:
+    """Return the kinds of edits that ``hiertopics edit`` can make of a run."""
+    backend = registry.load_for(run.experiment)
+    if backend.merge_extra is None:
+        return []
+    return [MERGE, MOVE, SPLIT] if backend.refit_on_tree is not None else [MERGE, MOVE]
 
 
 def _arranged(run: RunDir) -> Tree:

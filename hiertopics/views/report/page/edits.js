@@ -25,9 +25,9 @@ class Edits {
   kindsOf(node) {
     const { data } = this;
     if (typeof data.nodes.id[node] !== "number") return [];
-    if (data.tree.kind !== "tree") return ["merge"];
-    const kinds = data.nodes.parent[node] === ROOT ? [] : ["merge", "move"];
-    return /^nhdp-/.test(data.card.backend) && !data.every[node].length ? [...kinds, "split"] : kinds;
+    const ofTree = data.nodes.parent[node] === ROOT ? [] : ["merge", "move"];
+    const leaf = data.every[node].length ? [] : ["split"];
+    return (data.tree.kind === "tree" ? [...ofTree, ...leaf] : ["merge"]).filter((kind) => data.tree.edits.includes(kind));
   }
 
   /** Nodes that a node can be merged with or moved below. @param {string} kind @param {number} node */
