@@ -23,7 +23,6 @@ from hiertopics.families.flat import (
     burst_kernels,
     kernels,
     moments,
-    seat_kernels,
     sweep_kernels,
 )
 from hiertopics.families.flat.kernels import Prior, Tables
@@ -107,7 +106,6 @@ def n_k(m: Maker) -> NDArray[Any]:
 CASES: dict[Any, Case] = {
     chdp.entropy: lambda m: (m.chances(7, m.n), m.row(7)),
     burst_kernels.total_of: lambda m: (m.row(),),
-    seat_kernels.sum_of: lambda m: (m.row(),),
     burst_kernels.sweep_block: lambda m: (
         *(m.cells, 0, 0, m.tables, 1 + m.row(N_DOCS * N_WORDS), n_k(m), m.prior),
         m.seating,

@@ -87,11 +87,11 @@ class Plan(NamedTuple):
 
 
 class Repeats(NamedTuple):
-    """What a sampler knows of repeated words beforehand.
+    """Counts of repeated words, which a sampler of bursty documents needs.
 
-    counts: int64, the tokens that pairs have, each once, ascending. longer: int64, how many
-    documents have more than 1, 2, .. tokens. start: iterations in which no table comes or goes.
-    chance: of a word, the geometric mean over all tokens.
+    counts: int64, the distinct numbers of tokens of pairs, ascending. longer: int64, the numbers of
+    documents with more than 1, 2, .. tokens. start: iterations in which no table comes or goes.
+    chance: the geometric mean over all tokens of the share of their word.
     """
 
     counts: I64
@@ -132,25 +132,25 @@ def plan(words: I32, counts: Numbers, n_docs: int, settings: Any, n_iterations: 
 
 
 def repeats_of(words: I32, counts: Numbers, doc_lengths: I64, start: int) -> Repeats:
-    """Return what there is of repeats. words, counts: of each pair [n_pairs]."""
+    """Return the repeats of a corpus. words, counts: of each pair [n_pairs]."""
     found = np.unique(counts).astype(np.int64)
     return Repeats(found, more_than(np.bincount(doc_lengths)), start, usual_chance(words, counts))
 
 
 def more_than(histogram: I64) -> I64:
-    """Return how many things have more than 1, 2, .. of what ``histogram`` counts from 0 on."""
+    """Return the sums of a histogram above 1, 2, .., int64; its entries count from 0 on."""
     return np.asarray(histogram[:1:-1].cumsum()[::-1])
 
 
 def usual_chance(words: I32, counts: Numbers) -> float:
-    """Return the chance of a word, the geometric mean over all tokens. counts: [n_pairs]."""
+    """Return the geometric mean over all tokens of the share of their word. counts: [n_pairs]."""
     tokens = np.bincount(words, counts)
     share = tokens[tokens > 0] / max(tokens.sum(), 1.0)
     return float(np.exp((share * np.log(share)).sum()))
 
 
 def told(*, repeats: bool, begun: bool, start: int, times: float) -> str:
-    """Return what the user should know of a fit with bursts.
+    """Return a note on a fit with bursts, for the user.
 
     repeats: whether any document repeats a word. begun: whether tables are fitted yet, after
     ``start`` iterations. times: as ``times_as_likely``.

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hiertopics.base.arrays import F32, F64, I32, I64, U32, Floats
+from hiertopics.families.flat.burst_kernels import total_of
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.sweep_kernels import (
     add_up_blocks,
@@ -23,7 +24,7 @@ from hiertopics.families.flat.sweep_kernels import (
     place_of,
     weigh,
 )
-from hiertopics.numeric.jit import REASSOCIATE, kernel
+from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.pitman_yor_kernels import LARGEST, Stirling
 from hiertopics.numeric.simd_draws import Int, gather_list, pick_place, sum_list
 
@@ -164,15 +165,6 @@ def empty_slots(cells: Cells, doc_shard: int, word_shard: int, z: I32, n_words: 
     return found
 
 
-@kernel(fastmath=REASSOCIATE)
-def sum_of(values: Floats) -> float:
-    """Return the sum of values, added up in float64."""
-    total = 0.0
-    for place in range(len(values)):
-        total += np.float64(values[place])
-    return total
-
-
 # Arrays come one by one: taken from a tuple they would cost counted references per pair.
 
 
@@ -197,7 +189,7 @@ def seat_document(
 
     Arrays as of ``sweep_kernels.sweep_document``, with slots in place of tokens.
     """
-    all_tables, mass = np.int64(0), sum_of(prior)
+    all_tables, mass = np.int64(0), total_of(prior)
     for column in range(len(doc_row)):
         all_tables += doc_row[column]
     first, stop = 0, len(z)
@@ -206,11 +198,14 @@ def seat_document(
         word, count = words[first], min(end - first, LARGEST)
         word_row, own_prior = n_wk[word], word_prior[word]
         n_tables = np.int64(tables_of_pair(z, first, first + count))
+        # A pair of one token has one table, which neither goes nor gets company. Three numbers are
+        # drawn at each step, whatever becomes of it.
         for _ in range(N_STEPS if count > 1 else 0):
             direction, chance, where = rng.random(), rng.random(), rng.random()
             if direction < 0.5:
                 if n_tables == count:
                     continue
+                # A table that comes is weighed with all tables in.
                 weigh(scaled, word_row, own_prior, scratch)
                 p = add_up_blocks(scratch, ends) / (all_tables + mass)
                 if chance >= odds_of_another(seats, count, n_tables, all_tables) * p:
@@ -226,6 +221,7 @@ def seat_document(
             n_k[topic] += change
             inverse[topic] = 1.0 / (n_k[topic] + word_total)
             scaled[topic] = (doc_row[topic] + prior[topic]) * inverse[topic]
+            # A table that goes is weighed without it; it comes back where the step is refused.
             if change < 0:
                 weigh(scaled, word_row, own_prior, scratch)
                 p = add_up_blocks(scratch, ends) / (all_tables - 1 + mass)
@@ -270,7 +266,7 @@ def seat_document_by_lists(
     (doc_row + prior) * inverse, as that function leaves it. Lists have room for all that may come.
     """
     one, none = np.float32(1.0), np.float32(0.0)
-    all_tables, mass, total = np.int64(0), sum_of(prior), sum_of(scaled)
+    all_tables, mass, total = np.int64(0), total_of(prior), total_of(scaled)
     for column in range(len(doc_row)):
         all_tables += doc_row[column]
     first, stop = 0, len(z)
@@ -284,6 +280,8 @@ def seat_document_by_lists(
             if direction < 0.5:
                 if n_tables == count:
                     continue
+                # A table that comes is weighed with all tables in: topics that the word has, and
+                # the word's prior over all topics.
                 gather_list(scaled, topics, at_list, n, chances)
                 of_list = np.float64(sum_list(chances, times, at_list, n, n, none, sums, before))
                 weight = of_list + own_prior * total
@@ -312,6 +310,7 @@ def seat_document_by_lists(
                 old = np.int64(z[first + n_tables - 1])
                 gather_list(scaled, topics, at_list, n, chances)
                 place = place_of(topics, at_list, n, old)
+                # A table that goes is weighed without it. Nothing is written before it is accepted.
                 inverse_old = 1.0 / (n_k[old] - 1 + word_total)
                 share = np.float32((doc_row[old] - 1 + prior[old]) * inverse_old)
                 left = times[at_list + place] - one
@@ -324,6 +323,7 @@ def seat_document_by_lists(
                     continue
                 z[first + n_tables - 1] = EMPTY
                 times[at_list + place] = left
+                # A topic without a table of the word gives its place to the last one of the list.
                 if left == none:
                     n -= 1
                     topics[at_list + place] = topics[at_list + n]

@@ -8,19 +8,21 @@ added in any order.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hiertopics.base.arrays import I32, I64, Numbers
-from hiertopics.families.flat.bursts import Repeats, more_than, times_as_likely
+from hiertopics.contract.model import Summary
+from hiertopics.families.flat.bursts import Repeats, more_than, times_as_likely, told
 from hiertopics.families.flat.seat_kernels import Seats, count_pairs
 from hiertopics.numeric.pitman_yor import PitmanYor, log_stirling
 from hiertopics.numeric.pitman_yor_kernels import Stirling
 from hiertopics.numeric.slices import draw_by_slice
 
 RATE = 1e-3
-"""Of the prior Gamma(1, RATE) of the concentration; that of the discount is even on (0, 1)."""
+"""Rate of the prior Gamma(1, RATE) of the concentration. The discount is uniform on (0, 1)."""
 
 CONCENTRATIONS = (1e-3, 1e6)
 """Bounds of b where it is drawn."""
@@ -114,6 +116,19 @@ def draw_process_from_prior(rng: np.random.Generator) -> PitmanYor:
 def tables_of(n_dk: Numbers) -> I64:
     """Return the tables of documents, int64 [n_docs], of their counts [n_docs, T]."""
     return np.asarray(n_dk.sum(axis=1, dtype=np.int64))
+
+
+def with_process(
+    found: Summary, process: PitmanYor, times: float, repeats: Repeats, iteration: int
+) -> Summary:
+    """Return a summary with a and b in ``extra["bursts"]`` and a note on repeated words.
+
+    times: as ``times_as_likely``.
+    """
+    extra = {**found.tree.extra, "bursts": np.array(process)}
+    begun = iteration > repeats.start
+    note = told(repeats=repeats.there, begun=begun, start=repeats.start, times=times)
+    return replace(found, tree=replace(found.tree, extra=extra)).noting(note)
 
 
 def shown_of(

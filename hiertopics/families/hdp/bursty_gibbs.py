@@ -18,7 +18,7 @@ from hiertopics.contract.chains import Chains
 from hiertopics.contract.model import Backend, Context, Summary
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.flat import seats
-from hiertopics.families.flat.bursts import Repeats, repeats_of, told
+from hiertopics.families.flat.bursts import Repeats, repeats_of
 from hiertopics.families.flat.layout import Block, Data, Piece, dealt, sharded
 from hiertopics.families.flat.prediction import BURSTS_EXTRA, EXTRA, infer_bursty
 from hiertopics.families.flat.seat_kernels import Seats, are_rows, begin_slots, count_tables
@@ -79,7 +79,7 @@ class Info(NamedTuple):
 
 
 class More(NamedTuple):
-    """What a block takes besides. held: no table comes or goes."""
+    """Arguments of a block for its tables. held: no table comes or goes."""
 
     seats: Seats
     held: bool
@@ -184,11 +184,8 @@ def shown_of(state: State, data: Data) -> tuple[float, float]:
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
     """Return topics and theta of tables, with a and b beside the topics."""
     found = gibbs.summarise(state, data, settings, context)
-    extra = {**found.tree.extra, "bursts": np.array(state.process)}
-    repeats, times = repeats_in(data), shown_of(state, data)[1]
-    begun = context.iteration > repeats.start
-    note = told(repeats=repeats.there, begun=begun, start=repeats.start, times=times)
-    return replace(found, tree=replace(found.tree, extra=extra)).noting(note)
+    times = shown_of(state, data)[1]
+    return seats.with_process(found, state.process, times, repeats_in(data), context.iteration)
 
 
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
@@ -200,7 +197,7 @@ def objective(state: State, data: Data, settings: Settings, context: Context) ->
 
 
 def flaw(state: State, data: Data, settings: Settings) -> str | None:
-    """Return what of a saved draw is not what the corpus has; see ``Backend``."""
+    """Return the flaw of a saved draw in words, None where there is none; see ``Backend``."""
     if not all(state.local.ask(_are_rows, None)):
         return "z has pairs whose tables do not stand in their first slots"
     if len(state.seeded) != len(data.seeds.names):

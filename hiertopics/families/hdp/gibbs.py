@@ -151,7 +151,11 @@ class State(Draw):
 
 
 class Given(NamedTuple):
-    """What a block is swept with: topic totals [T], pseudo-counts, how, random numbers, more."""
+    """Arguments of the sweep of a block.
+
+    n_k: topic totals [T]. prior: pseudo-counts. dense: whether all topics are weighed. more:
+    arguments of another ``visit`` than ``sweep_block``.
+    """
 
     n_k: I64
     prior: Prior
@@ -308,7 +312,7 @@ def redraw_topics(
     visit: Visit,
     more: Callable[..., Any] | None = None,
 ) -> int:
-    """Do a sweep; return how many tokens moved. more: of a block, what it takes besides."""
+    """Do a sweep; return how many tokens moved. more: further arguments of ``visit``, by block."""
     dense = settings.inference.sweep == "dense"
     prior = Prior(state.alpha * state.pi, state.word_mass * state.tau, state.word_mass)
     priors = prior_of_blocks(prior, data)

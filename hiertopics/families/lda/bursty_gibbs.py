@@ -18,7 +18,7 @@ from hiertopics.contract.chains import Chains
 from hiertopics.contract.model import Backend, Context, Hyperparameters, Sizes, Summary
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.flat import seats
-from hiertopics.families.flat.bursts import Repeats, repeats_of, told
+from hiertopics.families.flat.bursts import Repeats, repeats_of
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.prediction import BURSTS_EXTRA, EXTRA, infer_bursty
 from hiertopics.families.flat.seat_kernels import EMPTY, are_rows, begin_slots, count_pairs
@@ -161,11 +161,8 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
     """Return topics and theta of tables, with a and b beside the topics."""
     tables = as_tokens(state, data)
     found = gibbs.summarise(tables.state, tables.data, settings, context)
-    extra = {**found.tree.extra, "bursts": np.array(state.process)}
-    repeats, times = data.repeats, shown_of(state, data)[1]
-    begun = context.iteration > repeats.start
-    note = told(repeats=repeats.there, begun=begun, start=repeats.start, times=times)
-    return replace(found, tree=replace(found.tree, extra=extra)).noting(note)
+    times = shown_of(state, data)[1]
+    return seats.with_process(found, state.process, times, data.repeats, context.iteration)
 
 
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
@@ -177,7 +174,7 @@ def objective(state: State, data: Data, settings: Settings, context: Context) ->
 
 
 def flaw(state: State, data: Data, settings: Settings) -> str | None:
-    """Return what of a saved draw is not what the corpus has; see ``Backend``."""
+    """Return the flaw of a saved draw in words, None where there is none; see ``Backend``."""
     if not are_rows(data.cells, state.z):
         return "z has pairs whose tables do not stand in their first slots"
     tables = as_tokens(state, data)
