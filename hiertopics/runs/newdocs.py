@@ -32,7 +32,7 @@ from hiertopics.corpus.corpora import dataset
 from hiertopics.corpus.corpora.inmemory import on_disk
 from hiertopics.corpus.data.corpus import Corpus, default_vocab
 from hiertopics.corpus.data.discretise import Bins, column_order
-from hiertopics.corpus.data.naming import in_order
+from hiertopics.corpus.data.naming import require_order
 from hiertopics.corpus.data.shelf import Bags, Shelf, in_memory
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.corpus.data.vectors import Vectors
@@ -314,7 +314,7 @@ def infer(
     if output is not None:
         _require_form(Path(output))
     target = opened(run)
-    in_order(target.tree, target.vocab, words_by, "prob")  # refuses what is no order of them
+    require_order(target.tree, words_by)
     with on_disk(corpus, columns_of(target)) as path:
         new = _read(target, path, data or {})
     room = Room(None if output is None else Path(output).resolve().parent)

@@ -38,7 +38,7 @@ BURSTY = ("hdp-pcvb0", "hdp-cvb0", "nhdp-variational", "hdp-gibbs", "lda-gibbs")
 """Backends whose documents may be bursty."""
 
 ASIDE = ("hdp-pcvb0", "hdp-cvb0", "nhdp-variational")
-"""Those that put documents aside for it."""
+"""Backends that put documents aside while they learn bursts."""
 
 CHANGES: tuple[Change, ...] = (
     Change(2, "*", "backend", "hlda-variational"),

@@ -174,9 +174,10 @@ SEEN_WORDS, NEW_WORDS = "perplexity_of_seen_words", "perplexity_of_new_words"
 
 
 def _parts(job: Job, chances: F64, suffix: str = "", *only: str) -> dict[str, float | int | None]:
-    """Return the perplexities of words that a document's seen part has, and of those it has not.
+    """Return the perplexities of scored tokens: of seen words, and of new words.
 
-    only: some of them; all: with the number of tokens of seen words.
+    A word is seen where the seen part of its document has it. suffix: of the names of the fields.
+    only: the fields to return; without any, also the number of tokens of seen words.
     """
     if job.observed is None or job.observed is job.scored:
         return {}

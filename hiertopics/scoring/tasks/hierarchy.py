@@ -21,7 +21,7 @@ from hiertopics.base.visible import visible
 from hiertopics.corpus.data.agreement import Level, Triplets, levels, mixed_branches, torn_labels
 from hiertopics.corpus.data.arranging import topics_arranged
 from hiertopics.corpus.data.labelpaths import LabelPaths, label_paths
-from hiertopics.corpus.data.naming import in_order, names_of
+from hiertopics.corpus.data.naming import names_of, require_order
 from hiertopics.corpus.data.shelf import in_memory
 from hiertopics.corpus.data.tree import by_branch
 from hiertopics.corpus.data.treeshares import TreeShares, linkage_shares, tree_shares
@@ -99,7 +99,7 @@ def score(request: Request, options: HierarchyOptions) -> TaskResult:
     run = request.run
     if len(run.tree.shown) < 2:
         raise UsageError(f"{run.path} has a tree of one node: no document is apart from another")
-    in_order(run.tree, run.vocab, options.words_by)  # refuses what is no order of them
+    require_order(run.tree, options.words_by)
     given, source = _label_paths(run, options)
     documents = _documents(request, options)
     n_docs, n_branches = len(documents.rows), len(documents.shares.branches)
