@@ -73,7 +73,7 @@ def refit(
             seed=target.experiment.seed if seed is None else seed,
             iterations=iterations,
             holdout=target.experiment.data.holdout if holdout is None else holdout,
-            data={**PLAIN, "from_": "npz"},
+            data={**PLAIN, "from_": "npz", "repeat_cap": target.experiment.data.repeat_cap},
             time_limit=time_limit,
             workers=workers,
             quiet=quiet,

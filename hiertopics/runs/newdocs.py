@@ -129,6 +129,8 @@ def described(own: DataConfig, corpus: Path | str, data: Mapping[str, Any]) -> D
             config = structs.replace(config, stop_words=own.stop_words)
     if form.dense and not {"label_column", "labels"} & set(data):
         config = structs.replace(config, label_column=own.label_column)
+    if "repeat_cap" not in data:
+        config = structs.replace(config, repeat_cap=own.repeat_cap)
     if form.layered and "layer" not in data:
         config = structs.replace(config, layer=own.layer)
     return config

@@ -130,6 +130,13 @@ class DataConfig(
     stop_words: Annotated[
         str | None, Meta(description="Words to drop: a language, or a file with one per line.")
     ] = None
+    repeat_cap: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(
+            description="Largest count of a word in a document. Larger counts are read as this "
+            "number, in held-out and new documents, too; null: no limit."
+        ),
+    ] = None
     vocabulary_from: Annotated[
         Literal["all", "training"],
         Meta(

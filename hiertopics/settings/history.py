@@ -107,6 +107,7 @@ CHANGES: tuple[Change, ...] = (
     Change(3, "*", "data.encoding", None),
     Change(3, "*", "data.html", "all"),
     Change(3, "*", "data.lemmas", None),
+    Change(3, "*", "data.repeat_cap", None),
     *(
         Change(3, backend, key, before)
         for backend in BURSTY

@@ -92,6 +92,10 @@ def convert(
 
 def _to_shards(source: Source, config: DataConfig, target: Path) -> tuple[Written, tuple[str, ...]]:
     """Write shards of a corpus; of what can be read in pieces never more than these in memory."""
+    if config.repeat_cap is not None:
+        raise UsageError(
+            "shards keep all counts; leave data.repeat_cap out, and give it to fit instead"
+        )
     form = FORMATS[str(source.format)]
     drafter = form.drafter
     if drafter is None or config.discretise is not None:

@@ -33,14 +33,25 @@ from hiertopics.settings.config import DataConfig
 
 FILES = ("corpus", "vocab", "groups", "labels")
 NO_SETTINGS = ("path", "format", "report", "known_phrases", "phrases_from")
-WORDS = ("min_df", "max_df", "max_words", "stop_words", "vocabulary_from", "discretise")
+WORDS = (
+    "min_df",
+    "max_df",
+    "max_words",
+    "stop_words",
+    "repeat_cap",
+    "vocabulary_from",
+    "discretise",
+)
 
 PLAIN: Mapping[str, Any] = {
     name: getattr(DataConfig(), name)
     for name in (*WORDS, "label_column", "layer", *FIELDS, *FORM, *FILES[1:], *WORDING)
-    if name != "vocabulary_from"
+    if name not in ("vocabulary_from", "repeat_cap")
 }
-"""Settings of a corpus that was written as it was read: what chose words does not choose again."""
+"""Settings of a corpus that was written as it was read: what chose words does not choose again.
+
+The cap on repeats is not among them: documents that come later are read with it, too.
+"""
 
 
 class Loaded(NamedTuple):
@@ -111,11 +122,26 @@ def load(
 
 
 def _chosen(corpus: AnyBags, data: DataConfig, bins: Bins | None = None) -> Loaded:
-    """Return a corpus over the words that the section chooses."""
+    """Return a corpus over the words that the section chooses, with the counts that it allows."""
+    if data.repeat_cap is not None:
+        corpus = _capped(corpus, data.repeat_cap)
     training = _training(corpus.n_docs, data)
     chosen = prune(corpus, limits_of(data), training)
     unknown = None if training is None else corpus.doc_lengths - chosen.doc_lengths
     return Loaded(chosen, data, bins, unknown)
+
+
+def _capped(corpus: AnyBags, most: int) -> AnyBags:
+    """Return a corpus without counts above ``most``, with a note that says what that leaves out."""
+    if corpus.largest_count <= most:
+        return corpus
+    capped = corpus.capped(most)
+    n_left_out = corpus.n_tokens - capped.n_tokens
+    note = (
+        f"data.repeat_cap={most} leaves out {n_left_out} of {corpus.n_tokens} tokens "
+        f"({n_left_out / corpus.n_tokens:.1%}): repeats of a word in a document"
+    )
+    return replace(capped, notes=(*corpus.notes, note))
 
 
 def limits_of(data: DataConfig) -> Limits:

@@ -141,6 +141,12 @@ class Corpus:
         vocab = tuple(self.vocab[word] for word in words)
         return replace(self, counts=sparse.csr_array(self.counts[:, words]), vocab=vocab)
 
+    def capped(self, most: int) -> Corpus:
+        """Return the same documents and words with no count above ``most``."""
+        counts = self.counts
+        parts = (np.minimum(counts.data, most), counts.indices, counts.indptr)
+        return replace(self, counts=sparse.csr_array(parts, shape=counts.shape))
+
     def blocks(self) -> Iterator[sparse.csr_array]:
         """Yield the counts of all documents, of which those of a ``Shelf`` come in blocks."""
         yield self.counts

@@ -75,6 +75,7 @@ class Shelf:
 
     docs: int64, the documents in their order; None are all. prints: fingerprint and text
     fingerprint where they are known. fewer: which words it has of those that are stored; None: all.
+    most: the largest count of a word in a document, larger ones are read as it; None: no limit.
     room: where what is as large as the corpus is to be made.
     """
 
@@ -87,6 +88,7 @@ class Shelf:
     notes: tuple[str, ...] = ()
     prints: tuple[str, str] | None = field(default=None, repr=False)
     fewer: Fewer | None = field(default=None, repr=False)
+    most: int | None = None
     room: Room = field(default_factory=Room, repr=False)
 
     snippets = None
@@ -194,7 +196,7 @@ class Shelf:
         """Return documents ``first`` to ``last`` without names, groups and labels."""
         docs = np.arange(first, last) if self.docs is None else self.docs[first:last]
         fewer = None if self.fewer is None else self.fewer.of(slice(first, last))
-        return Shelf(self.stored, self.vocab, docs, fewer=fewer, room=self.room)
+        return Shelf(self.stored, self.vocab, docs, fewer=fewer, most=self.most, room=self.room)
 
     def with_words(self, words: I64) -> Shelf:
         """Return all documents over the words ``words`` alone, ascending."""
@@ -213,6 +215,11 @@ class Shelf:
             place = np.where(before < 0, -1, place[before]).astype(np.int32)
         vocab = tuple(self.vocab[word] for word in words)
         return replace(self, vocab=vocab, fewer=Fewer(place, pairs, lengths), prints=None)
+
+    def capped(self, most: int) -> Shelf:
+        """See ``Corpus``; reads all counts once, for the lengths of the documents."""
+        lowest = most if self.most is None else min(most, self.most)
+        return replace(self, most=lowest, prints=None).with_words(np.arange(self.n_words))
 
     def in_memory(self) -> Corpus:
         """Return the same as a corpus in memory."""
@@ -266,6 +273,8 @@ class Shelf:
             stays = words >= 0
             words, counts = words[stays], counts[stays]
             indptr = np.concatenate([[0], np.cumsum(stays)])[indptr]
+        if self.most is not None:
+            np.minimum(counts, self.most, out=counts)
         if indptr[-1] <= np.iinfo(np.int32).max:
             indptr = indptr.astype(np.int32)
         return sparse.csr_array((counts, words, indptr), shape=(len(docs), self.n_words))
