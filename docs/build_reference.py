@@ -17,6 +17,7 @@ import msgspec
 from msgspec import structs
 
 from hiertopics.cli import COMMANDS, group
+from hiertopics.cli.examples import EXAMPLES
 from hiertopics.contract import registry
 from hiertopics.settings.config import DataConfig, Header, OutputConfig
 from hiertopics.settings.fields import description, expectation, nested
@@ -75,6 +76,9 @@ def _command(name: str, command: click.Command) -> Iterator[str]:
     yield from ("```", " ".join(words), "```", "", _escaped(inspect.cleandoc(command.help or "")))
     if options:
         yield from ("", *map(_option, options))
+    shown = EXAMPLES[name]
+    commands = [f"$ {line}" for line in shown.lines]
+    yield from ("", "```console", *commands, "```", "", f"More: [{shown.guide}]({shown.guide})")
 
 
 def _argument(argument: click.Argument) -> str:

@@ -19,6 +19,7 @@ import click
 from hiertopics import __version__
 from hiertopics.base.errors import HiertopicsError
 from hiertopics.base.visible import steady
+from hiertopics.cli.examples import EXAMPLES
 
 COMMANDS = {
     "fit": "Fit a backend to a corpus; on an existing run, continue it.",
@@ -89,6 +90,7 @@ class LazyGroup(click.Group):
             return None
         module = importlib.import_module(f"hiertopics.cli.{MODULE_OF[cmd_name]}")
         command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
+        command.epilog = EXAMPLES[cmd_name].epilog
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

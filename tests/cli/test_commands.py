@@ -44,7 +44,7 @@ def test_every_command_has_help_for_itself_and_for_each_option(call: Call, name:
 
 def test_every_module_of_a_command_is_listed() -> None:
     folder = Path(cli.__file__).parent
-    helpers = {"__init__", "options"}
+    helpers = {"__init__", "examples", "options"}
     modules = {path.stem for path in folder.glob("*.py")} - helpers
     assert modules == set(cli.MODULES)
 
@@ -62,12 +62,13 @@ def test_help_comes_in_sections_that_hold_everything_once(call: Call) -> None:
     assert [title for title in cli.SECTIONS if f"\n{title}:\n" in shown] == [*cli.SECTIONS]
     parts = call("fit", "-h").out.split("\n\n")
     titles = ["Options", "Reading the corpus", "Time and machines", "Output"]
-    assert [part.split(":")[0] for part in parts[-4:]] == titles
+    titles += ["  Examples", "  Guide"]
+    assert [part.split(":")[0] for part in parts[-6:]] == titles
     for option, place in (
-        ("--backend", -4),
-        ("--text-field", -3),
-        ("--workers", -2),
-        ("--json", -1),
+        ("--backend", -6),
+        ("--text-field", -5),
+        ("--workers", -4),
+        ("--json", -3),
     ):
         assert [option in part for part in parts].index(True) == len(parts) + place
 

@@ -68,7 +68,7 @@ def refuse(words: list[str]) -> None:
         given = context.params
     for option, known in WORDS.items():
         value = given.get(option)
-        if value is not None and not (words[0] == "topics" and option == "form"):
+        if value is not None and not (words[0] in ("topics", "import") and option == "form"):
             assert value in known, f"{value!r} is not one of {sorted(known)}"
     if given.get("to") is not None:
         assert given["to"] in (FORMATS if words[0] == "convert" else FORMS), given["to"]
