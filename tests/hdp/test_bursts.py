@@ -381,9 +381,10 @@ def test_b_of_simulated_documents_is_found_again() -> None:
 
 def test_documents_aside_are_split_once() -> None:
     data = lay_out(REPEATED, 1)
-    first, again = (burst_learning.parted(data, 3, at(iteration)) for iteration in (1, 9))
+    own = slice(data.cells.cuts[3, 0], data.cells.cuts[3, -1])
+    words, counts = data.cells.word[own], data.cells.tokens[own].astype(np.int64)
+    first, again = (burst_learning.parted(words, counts, 3, at(n)) for n in (1, 9))
     np.testing.assert_array_equal(first.seen, again.seen)
-    counts = data.cells.tokens[data.cells.cuts[3, 0] : data.cells.cuts[3, -1]]
     np.testing.assert_array_equal(first.seen + first.kept_back, counts)
     assert first.kept_back.sum() == round(0.2 * counts.sum())
     docs = burst_learning.choose_aside(data, 5, at(1))

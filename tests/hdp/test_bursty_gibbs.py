@@ -261,11 +261,11 @@ def _require_counted(cells: Cells, tables: Tables) -> None:
     np.testing.assert_array_equal(n_dk, tables.n_dk)
     np.testing.assert_array_equal(n_wk, tables.n_wk)
     np.testing.assert_array_equal(n_wk.sum(axis=0), tables.n_k)
-    assert seat_kernels.are_rows(cells, tables.z)
+    assert seat_kernels.are_rows(cells, tables.z, False)
 
 
 REPEATED = random_corpus(7, n_docs=60, n_words=30, largest=6)
-SHORT: dict[str, Any] = {"truncation": 8, "hyper_start": 3, "burst_start": 4}
+SHORT: dict[str, Any] = {"truncation": 8, "hyper_start": 3, "burst_start": 4, "burst_aside": 0}
 BURSTY = {**SHORT, "bursts": "document"}
 
 

@@ -55,6 +55,16 @@ BurstAside = Annotated[
     ),
 ]
 
+SampledAside = Annotated[
+    int,
+    Meta(
+        ge=0,
+        description="Training documents that are put aside for the first 0.6 of burn_in, to learn "
+        "discount and concentration of bursts from words that the topics do not know. Both are "
+        "held afterwards; 0: none are put aside, and both are drawn. Of bursts alone.",
+    ),
+]
+
 DISCOUNT, CONCENTRATION, START, ASIDE = 0.5, 100.0, 30, 100
 """Defaults of these settings."""
 
@@ -91,13 +101,16 @@ class Repeats(NamedTuple):
 
     counts: int64, the distinct numbers of tokens of pairs, ascending. longer: int64, the numbers of
     documents with more than 1, 2, .. tokens. start: iterations in which no table comes or goes.
-    chance: the geometric mean over all tokens of the share of their word.
+    chance: the geometric mean over all tokens of the share of their word. n_aside: documents that
+    are put aside. join: iterations after which they join the others.
     """
 
     counts: I64
     longer: I64
     start: int
     chance: float
+    n_aside: int = 0
+    join: int = 0
 
     @property
     def there(self) -> bool:
@@ -135,6 +148,18 @@ def repeats_of(words: I32, counts: Numbers, doc_lengths: I64, start: int) -> Rep
     """Return the repeats of a corpus. words, counts: of each pair [n_pairs]."""
     found = np.unique(counts).astype(np.int64)
     return Repeats(found, more_than(np.bincount(doc_lengths)), start, usual_chance(words, counts))
+
+
+def putting_aside(repeats: Repeats, wanted: int, n_docs: int, burn_in: int) -> Repeats:
+    """Return the repeats of a fit that puts so many of its documents aside, where it can.
+
+    Without a repeated word nothing can be learned of bursts; nothing is put aside then, nor where
+    documents would join before tables come and go.
+    """
+    join = int(UNTIL * burn_in)
+    able = repeats.there and join > repeats.start
+    n_aside = min(wanted, int(SHARE_ASIDE * n_docs)) if able else 0
+    return repeats._replace(n_aside=n_aside, join=join)
 
 
 def more_than(histogram: I64) -> I64:

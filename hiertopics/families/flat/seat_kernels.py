@@ -96,10 +96,15 @@ def count_tables(cells: Cells, z: I32, n_dk: I32, n_wk: I32) -> None:
 
 
 @kernel()
-def are_rows(cells: Cells, z: I32) -> bool:
-    """Tell whether each pair has a table, and no table behind an empty slot or beyond LARGEST."""
+def are_rows(cells: Cells, z: I32, aside: bool) -> bool:
+    """Tell whether each pair has a table, and no table behind an empty slot or beyond LARGEST.
+
+    aside: documents may be put aside, which have no table at all.
+    """
     for doc in range(cells.cuts.shape[0]):
         first, stop = cells.cuts[doc, 0], cells.cuts[doc, -1]
+        if aside and (z[first:stop] < 0).all():
+            continue
         while first < stop:
             end = end_of_pair(cells.word, first, stop)
             n_tables = tables_of_pair(z, first, end)
@@ -120,7 +125,10 @@ def count_pairs(cells: Cells, z: I32, row: I32, starts: I64, found: I64) -> None
         while first < stop:
             end = end_of_pair(cells.word, first, stop)
             of_count = starts[row[min(end - first, LARGEST)]]
-            found[of_count + tables_of_pair(z, first, end) - 1] += 1
+            n_tables = tables_of_pair(z, first, end)
+            # Documents that are put aside have none.
+            if n_tables > 0:
+                found[of_count + n_tables - 1] += 1
             first = end
 
 

@@ -9,17 +9,21 @@ the other 20% best. Then they join the sweeps, and b is held.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import digamma
 
-from hiertopics.base.arrays import F64, I32, I64
+from hiertopics.base.arrays import F64, I32, I64, Floats
 from hiertopics.contract.model import Context
+from hiertopics.families.flat import burst_kernels
+from hiertopics.families.flat.burst_kernels import Seating
 from hiertopics.families.flat.bursts import Plan
 from hiertopics.families.flat.layout import Data
+from hiertopics.families.flat.summary import document_weights
 from hiertopics.numeric.pitman_yor import PitmanYor, predictive, search
 from hiertopics.numeric.pitman_yor_kernels import MeanTables, seat
 
@@ -31,6 +35,9 @@ LOWEST, HIGHEST = 1e-3, 1e6
 
 SHORTEST = 10
 """Tokens of a document that may be put aside, at least."""
+
+FOLD = (30, 1e-3, burst_kernels.HELD_SWEEPS)
+"""Sweeps of a fold-in during a fit at most, its tolerance, and sweeps that hold tables."""
 
 PREDICTED = 0.2
 """Share of its tokens that b is to predict."""
@@ -61,21 +68,50 @@ def choose_aside(data: Data, n_docs: int, context: Context) -> I64:
     return np.sort(rng.permutation(able)[:n_docs])
 
 
-def parted(data: Data, doc: int, context: Context) -> Parted:
-    """Return a document in two parts, the same throughout a fit."""
-    own = slice(int(data.cells.cuts[doc, 0]), int(data.cells.cuts[doc, -1]))
-    counts = data.cells.tokens[own].astype(np.int64)
+def parted(words: I32, counts: I64, doc: int, context: Context) -> Parted:
+    """Return document ``doc`` in two parts, the same throughout a fit.
+
+    counts: tokens of each of its words.
+    """
     rng = replace(context, iteration=0).rng("bursts parted", doc)
     tokens = np.repeat(np.arange(len(counts)), counts)
     chosen = rng.permutation(tokens)[: round(PREDICTED * len(tokens))]
     kept_back = np.bincount(chosen, minlength=len(counts))
-    return Parted(data.cells.word[own], counts - kept_back, kept_back)
+    return Parted(words, counts - kept_back, kept_back)
+
+
+def place(part: Parted, phi: Floats, doc_prior: Floats, seating: Seating) -> F64:
+    """Return p_w of each word of a document, placed by what is seen of it, topics held.
+
+    phi: p(w | topic) of its words [n_pairs, T]. doc_prior: pseudo-counts [T].
+    """
+    there = np.flatnonzero(part.seen)
+    resp, found = burst_kernels.fold_in(
+        there.astype(np.int32), part.seen[there].astype(np.float64), phi, doc_prior, seating, *FOLD
+    )
+    return np.asarray(phi @ document_weights((found @ resp)[None, :], doc_prior)[0])
 
 
 def from_aside(docs: I64, data: Data, means: MeanTables, place: Place, context: Context) -> float:
     """Return the b that best predicts the tokens kept back of documents that are put aside."""
-    parts = [parted(data, doc, context) for doc in docs.tolist()]
-    chances = context.map(place, parts)
+    parts = [parted(*_pairs(data, doc), doc, context) for doc in docs.tolist()]
+    value_under = likelihood(parts, context.map(place, parts))
+    return search(lambda _: value_under(means), (means.discount,)).process.concentration
+
+
+def _pairs(data: Data, doc: int) -> tuple[I32, I64]:
+    """Return the words of a document and the tokens of each."""
+    own = slice(int(data.cells.cuts[doc, 0]), int(data.cells.cuts[doc, -1]))
+    return data.cells.word[own], data.cells.tokens[own].astype(np.int64)
+
+
+def likelihood(
+    parts: Sequence[Parted], chances: Sequence[F64]
+) -> Callable[[MeanTables], Callable[[float], float]]:
+    """Return the log chance of all tokens kept back: of the means of a discount, then of b.
+
+    chances: p_w of the words of each document.
+    """
     seen = [part.seen > 0 for part in parts]
     starts = np.append(0, np.cumsum([int(each.sum()) for each in seen]))
     counts = np.concatenate([part.seen[each] for part, each in zip(parts, seen, strict=True)])
@@ -87,7 +123,7 @@ def from_aside(docs: I64, data: Data, means: MeanTables, place: Place, context: 
     kept_back = np.concatenate([part.kept_back for part in parts])
     scored, is_seen = kept_back > 0, np.concatenate(seen)
 
-    def value(concentration: float) -> float:
+    def value(means: MeanTables, concentration: float) -> float:
         tables = np.zeros(len(mixture))
         tables[is_seen] = seat(starts, counts.astype(np.int32), of_seen, means, concentration)
         totals = np.bincount(doc_of, tables, len(parts))
@@ -101,7 +137,7 @@ def from_aside(docs: I64, data: Data, means: MeanTables, place: Place, context: 
         )
         return float(kept_back[scored] @ np.log(chance[scored]))
 
-    return search(lambda discount: value, (means.discount,)).process.concentration
+    return lambda means: partial(value, means)
 
 
 def mode_of_concentration(tables: F64, lengths: F64, discount: float) -> float:

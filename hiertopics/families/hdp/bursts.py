@@ -18,7 +18,7 @@ from hiertopics.contract.model import Backend, Context, Summary
 from hiertopics.contract.states import Arrays, of_pieces
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.shelf import Bags
-from hiertopics.families.flat import burst_kernels, bursts, variational
+from hiertopics.families.flat import bursts, variational
 from hiertopics.families.flat.bursts import times_as_likely, told
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Data, InCells
@@ -28,7 +28,7 @@ from hiertopics.families.hdp import burst_learning, bursty, estimates, few_burst
 from hiertopics.families.hdp import summary as common
 from hiertopics.families.hdp.beginnings import Begin, fields_of
 from hiertopics.families.hdp.burst_learning import Parted
-from hiertopics.families.hdp.bursty import FOLD, HELD, LEARNING, UNLEARNED, Returning
+from hiertopics.families.hdp.bursty import HELD, LEARNING, UNLEARNED, Returning
 from hiertopics.numeric.pitman_yor import PitmanYor, marginal
 
 MOST_WORK = 1 << 23
@@ -141,12 +141,7 @@ def end_iteration(state: Any, data: Data, prior: Prior, context: Context) -> Non
 
     def place(part: Parted) -> F64:
         phi = topics_of(state, prior, data, part.words.astype(np.int64)).astype(doc_prior.dtype)
-        there = np.flatnonzero(part.seen)
-        resp, found = burst_kernels.fold_in(
-            there.astype(np.int32), part.seen[there].astype(np.float64), phi, doc_prior, seating,
-            *FOLD,
-        )  # fmt: skip
-        return np.asarray(phi @ document_weights((found @ resp)[None, :], doc_prior)[0])
+        return burst_learning.place(part, phi, doc_prior, seating)
 
     state.burst_concentration = burst_learning.from_aside(aside, data, plan.means, place, context)
 

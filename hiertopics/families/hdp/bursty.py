@@ -25,6 +25,7 @@ from hiertopics.families.flat.config import ModelSettings
 from hiertopics.families.flat.kernels import Prior, Tables
 from hiertopics.families.flat.layout import Block, Data, InCells, Piece, room_of
 from hiertopics.families.flat.variational import Order, Responsibilities, Rows, Table
+from hiertopics.families.hdp.burst_learning import FOLD
 
 UNLEARNED, LEARNING, HELD = range(3)
 """Stages of a fit: a table for each token; tables refitted; b held, nothing put aside."""
@@ -243,10 +244,6 @@ def folded(piece: InCells, doc: int, given: Returning) -> tuple[slice, Floats, F
     phi = given.phi[words].astype(np.float64)
     resp, tables = burst_kernels.fold_in(here, tokens, phi, given.prior, given.seating, *FOLD)
     return own, resp, tables
-
-
-FOLD = (30, 1e-3, burst_kernels.HELD_SWEEPS)
-"""Sweeps of a fold-in during a fit at most, its tolerance, and sweeps that hold tables."""
 
 
 def join(state: Any, data: Data, given: Returning, context: Context) -> None:

@@ -16,9 +16,10 @@ from hiertopics.base.arrays import I32, I64
 from hiertopics.base.axes import POSITIVE, Axes
 from hiertopics.contract.chains import Chains
 from hiertopics.contract.model import Backend, Context, Summary
+from hiertopics.contract.states import Arrays
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.flat import seats
-from hiertopics.families.flat.bursts import Repeats, repeats_of
+from hiertopics.families.flat.bursts import Repeats, more_than, putting_aside, repeats_of
 from hiertopics.families.flat.layout import Block, Data, Piece, dealt, sharded
 from hiertopics.families.flat.prediction import BURSTS_EXTRA, EXTRA, infer_bursty
 from hiertopics.families.flat.seat_kernels import Seats, are_rows, begin_slots, count_tables
@@ -27,8 +28,9 @@ from hiertopics.families.flat.summary import topic_counts
 from hiertopics.families.flat.token_kernels import Tables
 from hiertopics.families.flat.tokens import in_chains, miscounted, recounted_by
 from hiertopics.families.hdp import bursty_gibbs_kernels as kernels
-from hiertopics.families.hdp import gibbs
+from hiertopics.families.hdp import gibbs, gibbs_aside
 from hiertopics.families.hdp.gibbs import Settings
+from hiertopics.families.hdp.gibbs_aside import DRAWN, HELD, LEARNING
 from hiertopics.numeric.pitman_yor import PitmanYor, log_stirling
 from hiertopics.numeric.pitman_yor_kernels import Stirling
 
@@ -49,6 +51,7 @@ class State(gibbs.State):
 
     burst_discount: Annotated[float, Axes(least=0)]
     burst_concentration: Annotated[float, Axes(least=POSITIVE)]
+    burst_stage: Annotated[int, Axes(least=0)] = DRAWN
 
     @property
     def process(self) -> PitmanYor:
@@ -89,8 +92,9 @@ class More(NamedTuple):
 def prepare(corpus: Corpus, settings: Settings) -> Data:
     """Lay the corpus out in tokens, with its repeated words."""
     words, counts = corpus.counts.indices, corpus.counts.data
-    start = settings.inference.burst_start
-    repeats = repeats_of(words, counts, corpus.doc_lengths, start)
+    inference = settings.inference
+    repeats = repeats_of(words, counts, corpus.doc_lengths, inference.burst_start)
+    repeats = putting_aside(repeats, inference.burst_aside, corpus.n_docs, inference.burn_in)
     return gibbs.prepare(corpus, settings)._replace(repeats=repeats)
 
 
@@ -99,6 +103,7 @@ def init(data: Data, settings: Settings, context: Context) -> State:
     model = settings.model
     z = gibbs.begin_topics(data.cells.word, model.truncation, data.seeds, context.rng("init"))
     begin_slots(data.cells, z)
+    stage = gibbs_aside.put_aside(data, z, repeats_in(data), context)
     n_dk = np.zeros((data.n_docs, model.truncation), dtype=np.int32)
     n_wk = np.zeros((data.n_words, model.truncation), dtype=np.int32)
     count_tables(data.cells, z, n_dk, n_wk)
@@ -107,22 +112,25 @@ def init(data: Data, settings: Settings, context: Context) -> State:
         **vars(begun),
         burst_discount=model.burst_discount,
         burst_concentration=model.burst_concentration,
+        burst_stage=stage,
     )
 
 
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
     """Redraw topics of all tables, and tables; after the hold all else."""
-    held = context.iteration <= repeats_in(data).start
-    of_process = seats.seats_of(state.process, repeats_in(data))
+    repeats = repeats_in(data)
+    if state.burst_stage == LEARNING and context.iteration > repeats.join:
+        _let_join(state, data, context)
+    held = context.iteration <= repeats.start
+    of_process = seats.seats_of(state.process, repeats)
 
     def more(*block: int) -> More:
         return More(of_process, held, context.rng("tables", *block))
 
     moved = gibbs.redraw_topics(state, data, settings, context, _sweep_block, more)
     gibbs.redraw_hyperparameters(state, sized(state, data), settings, context)
-    learns = not held and repeats_in(data).there and context.iteration % seats.EVERY == 0
-    if learns and context.iteration > settings.inference.hyper_start:
-        _draw_process(state, data, context)
+    if not held and repeats.there:
+        _redraw_process(state, data, settings, context)
     counts = topic_counts(state.n_k, state.n_tables)
     eta = state.word_mass / data.n_words
     shown = shown_of(state, data)
@@ -137,11 +145,50 @@ def repeats_in(data: Data) -> Repeats:
 
 def sized(state: State, data: Data) -> Data:
     """Return the data as concentrations see them: documents are as long as they have tables."""
-    return data._replace(doc_lengths=np.concatenate(state.local.ask(_tables_of, None)))
+    return data._replace(doc_lengths=tables_of_documents(state))
 
 
 def _tables_of(piece: Piece, local: Local, _: None) -> I64:
     return seats.tables_of(local.n_dk)
+
+
+def tables_of_documents(state: State) -> I64:
+    """Return the tables of each document, int64 [n_docs], 0 where it is put aside."""
+    return np.concatenate(state.local.ask(_tables_of, None))
+
+
+def _redraw_process(state: State, data: Data, settings: Settings, context: Context) -> None:
+    """Learn discount and concentration, or draw them, where it is time."""
+    iteration = context.iteration
+    learns = state.burst_stage == LEARNING and gibbs_aside.is_due(iteration, repeats_in(data))
+    draws = state.burst_stage == DRAWN and iteration % seats.EVERY == 0
+    if learns:
+        _learn_process(state, data, context)
+    elif draws and iteration > settings.inference.hyper_start:
+        _draw_process(state, data, context)
+
+
+def _learn_process(state: State, data: Data, context: Context) -> None:
+    """Take the discount and concentration that documents put aside ask for."""
+    docs = gibbs_aside.documents_aside(tables_of_documents(state), data)
+    learned = gibbs_aside.learn(_given(state, data), docs, data, context)
+    state.burst_discount, state.burst_concentration = learned
+
+
+def _let_join(state: State, data: Data, context: Context) -> None:
+    """Learn once more; then all documents have tables, and what was learned is held."""
+    _learn_process(state, data, context)
+    docs = gibbs_aside.documents_aside(tables_of_documents(state), data)
+    joining = gibbs_aside.seats_for(_given(state, data), docs, data, context)
+    gibbs_aside.join(state, data, joining)
+    state.burst_stage = HELD
+
+
+def _given(state: State, data: Data) -> gibbs_aside.Given:
+    """Return the topics and priors that place documents."""
+    word, doc = state.word_mass * state.tau, state.alpha * state.pi
+    n_k = state.n_k + data.seeds.totals(len(state.n_k), state.seeded) + state.word_mass
+    return gibbs_aside.Given(state.n_wk, n_k, word, doc, state.process)
 
 
 def _draw_process(state: State, data: Data, context: Context) -> None:
@@ -178,35 +225,55 @@ def _sweep_block(
 def shown_of(state: State, data: Data) -> tuple[float, float]:
     """Return tables per token, and how many times as likely a word is that was used once."""
     n_tables = int(state.n_k.sum())
-    return seats.shown_of(state.process, n_tables, data.doc_lengths, repeats_in(data))
+    return seats.shown_of(state.process, n_tables, _seen_lengths(state, data), repeats_in(data))
+
+
+def _seen_lengths(state: State, data: Data) -> I64:
+    """Return the tokens of each document [n_docs], 0 where it is put aside."""
+    if state.burst_stage != LEARNING:
+        return data.doc_lengths
+    return np.where(tables_of_documents(state) > 0, data.doc_lengths, 0)
 
 
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
     """Return topics and theta of tables, with a and b beside the topics."""
     found = gibbs.summarise(state, data, settings, context)
     times = shown_of(state, data)[1]
+    if state.burst_stage == LEARNING:
+        n_aside = len(gibbs_aside.documents_aside(tables_of_documents(state), data))
+        found = found.noting(f"{n_aside} documents were still put aside: their theta is the prior")
     return seats.with_process(found, state.process, times, repeats_in(data), context.iteration)
 
 
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
-    """Return the log joint of tokens, tables, topics and sticks (theory/bursts 9)."""
-    stirling = log_stirling(repeats_in(data).counts, state.burst_discount)
+    """Return the log joint of tokens, tables, topics and sticks (theory/bursts 9).
+
+    Without the tokens of documents that are put aside.
+    """
+    longer = more_than(np.bincount(_seen_lengths(state, data)))
+    repeats = repeats_in(data)._replace(longer=longer)
+    stirling = log_stirling(repeats.counts, state.burst_discount)
     found = seated(state, stirling)
     of_topics = gibbs.objective(state, sized(state, data), settings, context)
-    return of_topics + seats.log_chance(state.process, found, repeats_in(data), stirling)
+    return of_topics + seats.log_chance(state.process, found, repeats, stirling)
 
 
 def flaw(state: State, data: Data, settings: Settings) -> str | None:
     """Return the flaw of a saved draw in words, None where there is none; see ``Backend``."""
-    if not all(state.local.ask(_are_rows, None)):
+    if not all(state.local.ask(_are_rows, state.burst_stage == LEARNING)):
         return "z has pairs whose tables do not stand in their first slots"
     if len(state.seeded) != len(data.seeds.names):
         return f"seeded has {len(state.seeded)} topics, not {len(data.seeds.names)}"
     return miscounted(state, data.n_words, data.seeds, state.seeded, _recounted)
 
 
-def _are_rows(piece: Piece, local: Local, _: None) -> bool:
-    return bool(are_rows(piece.cells, local.z))
+def _are_rows(piece: Piece, local: Local, aside: bool) -> bool:
+    return bool(are_rows(piece.cells, local.z, aside))
+
+
+def migrate_state(arrays: Arrays, settings: Settings) -> Arrays:
+    """Return the arrays of a draw; those from before documents were put aside drew a and b."""
+    return {"burst_stage": np.asarray(DRAWN), **gibbs.migrate_state(arrays, settings)}
 
 
 def _recounted(piece: Piece, local: Local, shape: tuple[int, int]) -> tuple[bool, I32]:
@@ -227,6 +294,7 @@ one: Backend[Corpus, Data, State, Settings] = replace(
     extra=EXTRA | BURSTS_EXTRA,
     objective=objective,
     pieces=sharded(Local),
+    migrate_state=migrate_state,
     flaw=flaw,
 )
 backend: Backend[Corpus, Data, Chains[State], Settings] = in_chains(one)

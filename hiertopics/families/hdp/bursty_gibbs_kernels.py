@@ -71,7 +71,8 @@ def sweep_block(
             scaled, scratch, ends, prior.word, prior.word_total, rng,
         )  # fmt: skip
         put_tables(topics, z)
-        if not held:
+        # A document that is put aside has no table, and gets none.
+        if not held and n_tables > 0:
             seat_document(
                 z, words, tables.n_wk, doc_row, n_k, doc_prior, inverse, scaled, scratch, ends,
                 prior.word, prior.word_total, seats, seat_rng,
@@ -115,7 +116,8 @@ def sweep_block_by_lists(
             rng,
         )  # fmt: skip
         put_tables(topics, z)
-        if not held:
+        # A document that is put aside has no table, and gets none.
+        if not held and n_tables > 0:
             seat_document_by_lists(
                 z, words, doc_row, n_k, doc_prior, prior.word, word_total, inverse, start, length,
                 listed, times, scaled, chances, sums, before, ends, seats, seat_rng,

@@ -34,6 +34,7 @@ from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.seedwords import Seeds, seeds_in
 from hiertopics.families.flat import config
 from hiertopics.families.flat.bursts import (
+    ASIDE,
     CONCENTRATION,
     DISCOUNT,
     START,
@@ -41,6 +42,7 @@ from hiertopics.families.flat.bursts import (
     Bursts,
     BurstStart,
     DrawnDiscount,
+    SampledAside,
 )
 from hiertopics.families.flat.concentrations import draw_by_sticks, draw_concentration
 from hiertopics.families.flat.config import HyperStart, ReorderSticks, Sweep, Truncation
@@ -88,6 +90,7 @@ class Inference(SamplerConfig, frozen=True, kw_only=True):
         ),
     ] = "full"
     burst_start: BurstStart = START
+    burst_aside: SampledAside = ASIDE
     start: Annotated[
         Literal["variational", "uniform"],
         Meta(

@@ -175,7 +175,7 @@ def objective(state: State, data: Data, settings: Settings, context: Context) ->
 
 def flaw(state: State, data: Data, settings: Settings) -> str | None:
     """Return the flaw of a saved draw in words, None where there is none; see ``Backend``."""
-    if not are_rows(data.cells, state.z):
+    if not are_rows(data.cells, state.z, False):
         return "z has pairs whose tables do not stand in their first slots"
     tables = as_tokens(state, data)
     return gibbs.flaw(tables.state, tables.data, settings)
