@@ -19,7 +19,7 @@ from hiertopics.families.hdp import burst_learning, bursty_gibbs, gibbs_aside
 from hiertopics.families.hdp.gibbs_aside import DRAWN, HELD, LEARNING, Given
 from hiertopics.fitting import driver
 from hiertopics.fitting.loop import Stop
-from hiertopics.numeric.pitman_yor import PitmanYor, predictive
+from hiertopics.numeric.pitman_yor import PitmanYor, mean_tables, predictive
 from hiertopics.numeric.pitman_yor_kernels import LARGEST
 
 REPEATED = random_corpus(7, n_docs=60, n_words=30, largest=6)
@@ -169,7 +169,7 @@ def test_the_likelihood_is_that_of_the_predictive() -> None:
     part = burst_learning.Parted(np.arange(4, dtype=np.int32), np.array([1, 1, 0, 1]),
                                  np.array([2, 0, 1, 0]))  # fmt: skip
     chances = np.array([0.4, 0.3, 0.2, 0.1])
-    means = gibbs_aside.mean_tables(np.array([1]), 0.3)
+    means = mean_tables(np.array([1]), 0.3)
     found = burst_learning.likelihood([part], [chances])(means)(7.0)
     process = PitmanYor(0.3, 7.0)
     again = predictive(process, 0.4, 1.0, 1.0, 3.0, 3.0)
