@@ -1,1 +1,1 @@
-"""What knows nothing of topics: errors, arrays, files, text for eyes, seeds, progress, plug-ins."""
+"""The foundation: errors, arrays, files, safe text, seeds, progress and plug-ins."""

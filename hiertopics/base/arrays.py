@@ -1,4 +1,4 @@
-"""What arrays hold, in a word: types for annotations, by NumPy's kinds and sizes in bits."""
+"""Types of arrays for annotations, by NumPy kind and size in bits."""
 
 from typing import Any
 

@@ -121,24 +121,24 @@ def _length(name: str, axis: str, lengths: Mapping[str, int] | None) -> int:
 
 
 class Declared(NamedTuple):
-    """What an annotation says of a field. kinds: of the types that it may have."""
+    """The declared types and axes of a field. kinds: of the types that it may have."""
 
     kinds: tuple[Any, ...]
     axes: Axes | None
 
     @property
     def is_of_fit(self) -> bool:
-        """Whether an array has the precision of the fit: single precision may stand there."""
+        """Whether an array has the precision of the fit, so that float32 is allowed."""
         return np.floating in self.kinds or np.float32 in self.kinds
 
     def is_one_value(self, array: NDArray[Any]) -> bool:
-        """Tell whether an array is the one value that may stand for a row of them."""
+        """Whether an array is the single value that may replace a row of values."""
         scalars = any(kind in SCALARS for kind in self.kinds)
         return scalars and array.ndim == 0 and self.axes is not None and bool(self.axes.names)
 
 
 def declared(hint: Any) -> Declared:
-    """Return what the annotation of a field says: its types, and its axes where it has some."""
+    """Return the types that the annotation of a field declares, and its axes if it has some."""
     if get_origin(hint) is Annotated:
         base, *marks = get_args(hint)
         found = [mark for mark in marks if isinstance(mark, Axes)]
@@ -156,7 +156,7 @@ def _types(hint: Any) -> tuple[Any, ...]:
 
 
 def require_type(name: str, array: NDArray[Any], told: Declared) -> None:
-    """Raise ValueError unless an array has one of the types that a field may have."""
+    """Raise ValueError unless an array has one of the declared types of its field."""
     for kind in told.kinds:
         if kind in SCALARS:
             if array.ndim == 0 and array.dtype.kind in SCALARS[kind]:
@@ -168,7 +168,7 @@ def require_type(name: str, array: NDArray[Any], told: Declared) -> None:
 
 
 class Field(NamedTuple):
-    """An array with its name and what is declared of it."""
+    """An array with its name and its declaration."""
 
     name: str
     told: Declared
@@ -176,7 +176,7 @@ class Field(NamedTuple):
 
 
 def require_one_float(fields: Iterable[Field]) -> None:
-    """Raise ValueError unless arrays of the fit's precision have one type, of 4 or 8 bytes.
+    """Raise ValueError unless all arrays of the fit's precision have one type, of 4 or 8 bytes.
 
     A fit has all of them in single, or all in double precision. Arrays that are always in double
     precision are not among them.
@@ -204,14 +204,14 @@ def require_ranges(fields: Iterable[Field], lengths: Mapping[str, int]) -> None:
 
 
 def require_declared(name: str, array: NDArray[Any], hint: Any, lengths: Lengths) -> None:
-    """Raise ValueError unless an array is what an annotation says; new lengths are noted."""
+    """Raise ValueError unless an array matches its annotation; new lengths are noted."""
     fields = [Field(name, declared(hint), array)]
     require_axes(fields, lengths)
     require_ranges(fields, lengths)
 
 
 def require_record(record: Any, **lengths: int) -> None:
-    """Raise ValueError unless the arrays of a record are what its fields declare.
+    """Raise ValueError unless the arrays of a record match the declarations of its fields.
 
     Fields without ``Axes`` are passed over. ``require_sound``, where the record has it, is called
     afterwards: it checks what only the arrays together tell. lengths: of axes that are known.
@@ -248,7 +248,7 @@ def read_head(part: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dty
 
 
 def require_whole(name: str, array: NDArray[Any], *, axes: int = 1) -> None:
-    """Raise ValueError unless an array holds whole numbers along so many axes."""
+    """Raise ValueError unless an array holds whole numbers along the given number of axes."""
     if array.ndim != axes or array.dtype.kind not in "iu" or not array.dtype.isnative:
         raise ValueError(f"{name} is no {'row' if axes == 1 else 'table'} of whole numbers")
 
@@ -308,7 +308,7 @@ def require_parents(name: str, parent: NDArray[Any]) -> None:
 def require_csr(
     indptr: NDArray[Any], indices: NDArray[Any], data: NDArray[Any], shape: NDArray[Any]
 ) -> tuple[int, int]:
-    """Return the shape of a CSR matrix; raises ValueError where its arrays are not of one.
+    """Return the shape of a CSR matrix; raises ValueError if its arrays form no such matrix.
 
     Values are finite numbers. Columns of a row may stand in any order.
     """

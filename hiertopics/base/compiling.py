@@ -1,4 +1,4 @@
-"""Who is told when kernels are compiled; knows nothing of numba, so that anybody may ask."""
+"""Listeners to the compilation of kernels; this module does not import numba."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ def told_of_compiling(tell: Callable[[bool], None]) -> Iterator[None]:
 
 
 def tell_of_compiling(begins: bool) -> None:
-    """Tell all who listen."""
+    """Call all listeners."""
     for listener in tuple(_listeners):
         listener(begins)

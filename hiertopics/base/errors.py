@@ -21,7 +21,7 @@ class UsageError(HiertopicsError):
 
 
 class ConfigError(HiertopicsError):
-    """One or more settings are wrong; all of them are reported at once.
+    """One or more settings are wrong; all problems are reported at once.
 
     ``problems`` holds one sentence per wrong setting, each opening with its dotted path.
     """
@@ -34,7 +34,7 @@ class ConfigError(HiertopicsError):
 
 
 class DataError(HiertopicsError):
-    """A file cannot be read as what it should be; names the file and, where known, the line."""
+    """A file cannot be read in its expected format; names the file and, if known, the line."""
 
     exit_code = 2
 

@@ -101,7 +101,7 @@ def open_inside(path: Path, mode: str, **options: Any) -> IO[Any]:
 
 
 def write_whole(path: Path, write: Write, *, sync: bool = True) -> None:
-    """Replace ``path`` by what ``write`` writes, whole or not at all; see ``write_together``."""
+    """Replace ``path`` by the output of ``write``, whole or not at all; see ``write_together``."""
     write_together({path: write}, sync=sync)
 
 
@@ -191,19 +191,19 @@ def _temporary(path: Path, mark: str) -> Path:
 
 
 def as_text(text: str) -> Write:
-    """Return what writes ``text`` as UTF-8."""
+    """Return a function that writes ``text`` as UTF-8."""
     return lambda stream: stream.write(text.encode())
 
 
 def as_json(value: Any) -> Write:
-    """Return what writes ``value`` as JSON; numpy numbers are taken as numbers."""
+    """Return a function that writes ``value`` as JSON; numpy numbers become numbers."""
     return as_text(to_json(value, indent=1) + "\n")
 
 
 def as_npz(
     arrays: Mapping[str, NDArray[Any]], *, compressed: bool = False, sealed: str | None = None
 ) -> Write:
-    """Return what writes arrays as npz: equal arrays give equal bytes.
+    """Return a function that writes arrays as npz: equal arrays give equal bytes.
 
     sealed: what the file is; it then has one array more, ``SEAL``, the seal of all others and of
     this text. Raises TypeError for an array of Python objects, which would need pickle.
@@ -243,7 +243,7 @@ def _write_array(part: IO[bytes], array: NDArray[Any]) -> None:
 
 
 def as_csr(matrix: sparse.csr_array, beside: Mapping[str, NDArray[Any]] | None = None) -> Write:
-    """Return what writes ``matrix`` so that scipy.sparse.load_npz reads it.
+    """Return a function that writes ``matrix`` for scipy.sparse.load_npz.
 
     beside: more arrays for the same file, under other names than those of the matrix.
     """
@@ -285,7 +285,7 @@ def write_csr(
 
 @contextmanager
 def readable(path: Path, *flaws: type[Exception], what: str = "") -> Iterator[None]:
-    """Raise RunError, naming the file, where it is missing or what is read of it is damaged.
+    """Raise RunError, naming the file, if it is missing or damaged.
 
     flaws: the errors that say so; without any, whatever is raised. what: said before the error.
     """
@@ -339,7 +339,7 @@ def _read_array(part: IO[bytes], room: Room, size: int) -> NDArray[Any]:
 
 
 def read_npz_mapped(path: Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays of an npz file, large ones that are not compressed mapped, not read.
+    """Return the arrays of an npz file; large uncompressed arrays are mapped, not read.
 
     All bytes are read once, for their check sums. Raises RunError as ``read_npz`` does.
     """
@@ -379,7 +379,7 @@ def read_csr(path: Path) -> sparse.csr_array:
 
 
 def seal(path: Path) -> str:
-    """Return 16 hexadecimal digits that tell a file from one with other contents.
+    """Return a hash of a file's contents, 16 hexadecimal digits.
 
     Of an npz file they come from the names, sizes and check sums in its directory, so that its
     arrays need not be read; who reads them checks those sums. Raises RunError for a file that is
@@ -393,7 +393,7 @@ def seal(path: Path) -> str:
 
 
 def seal_inside(path: Path, what: str) -> str:
-    """Return what the array ``SEAL`` of an npz file must hold where the file is ``what``.
+    """Return the expected value of the array ``SEAL`` in an npz file that is ``what``.
 
     It comes from the directory alone, as that of ``seal``; raises RunError as that does.
     """
@@ -429,7 +429,7 @@ def to_json(value: Any, indent: int | None = None) -> str:
 
 
 def to_csv(rows: Iterable[Iterable[Any]]) -> str:
-    """Return rows as CSV with a newline after each; a cell with any line end stands in quotes.
+    """Return rows as CSV with a newline after each; a cell with a line end is quoted.
 
     A text that a spreadsheet would take for a formula has a ``'`` before it.
     """
@@ -501,7 +501,7 @@ def require_place(path: Path) -> None:
 
 
 def remove_partial(folder: Path) -> None:
-    """Remove what killed writers left in ``folder``, if there is one."""
+    """Remove the partial files of killed writers from ``folder``, if it exists."""
     with suppress(FileNotFoundError):
         _remove_leftovers(folder, ".")
 

@@ -115,7 +115,7 @@ class Table(Mapping[str, Item], Generic[Item]):
 
 
 def loaded(load: Any, about: str) -> Any:
-    """Return what ``load()`` returns; any failure is a UsageError that opens with ``about``."""
+    """Return the result of ``load()``; a failure is a UsageError that begins with ``about``."""
     try:
         return load()
     except Exception as error:
@@ -124,7 +124,7 @@ def loaded(load: Any, about: str) -> Any:
 
 
 def warn(message: str) -> None:
-    """Write one warning on stderr, once in a process."""
+    """Write a warning on stderr, once per process."""
     if message not in _warned:
         _warned.add(message)
         print(f"warning: {visible(message)}", file=sys.stderr)

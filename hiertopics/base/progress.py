@@ -1,4 +1,4 @@
-"""What a long command says on stderr while it works: its phase, how far it is, what is left.
+"""Progress on stderr while a command works: its phase, how far it is, the time left.
 
 On a terminal and in a notebook a line lives while a phase does; where stderr is a file, lines of
 phases that count stand ten seconds apart, and the others say nothing. Whoever waits for kernels
@@ -134,7 +134,7 @@ def said(line: str) -> None:
 
 
 def watched(name: str) -> AbstractContextManager[object]:
-    """Show on a terminal alone that a command without counts goes on, and what it waits for."""
+    """Show, only on a terminal, that a command without counts goes on, and its present work."""
     return Progress(shown=_lively()).phase(name)
 
 

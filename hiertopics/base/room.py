@@ -1,4 +1,4 @@
-"""Where large arrays are made: in memory, or in files that the system reads and writes as needed.
+"""Allocation of large arrays: in memory, or in files that the system maps as needed.
 
 The files have no name: their space is free again as soon as nobody holds the array, however its
 process ends. Such an array looks like any other and may be written to; what made it is found again
@@ -74,7 +74,7 @@ class Room:
 
 
 class Growing:
-    """Parts of an array, one behind the other, whose number nobody knows before."""
+    """Parts of an array, one after the other, whose number is not known in advance."""
 
     def __init__(self, room: Room, dtype: DTypeLike) -> None:
         self._room, self._dtype = room, np.dtype(dtype)
@@ -124,7 +124,7 @@ class Growing:
 
 
 def beside(array: NDArray[Any]) -> Room:
-    """Return the room in which an array, or what it is a view of, was made."""
+    """Return the room in which an array, or the base of a view, was allocated."""
     held: Any = array
     while isinstance(held, np.ndarray | memoryview):
         held = held.base if isinstance(held, np.ndarray) else held.obj
@@ -132,7 +132,7 @@ def beside(array: NDArray[Any]) -> Room:
 
 
 def copied(record: Record) -> Record:
-    """Return a copy of a record of arrays, each in the room of its own."""
+    """Return a copy of a record of arrays, each in its own room."""
     memo: dict[int, Any] = {}
     for array in record if isinstance(record, Sequence) else ():
         if isinstance(array, np.ndarray) and (room := beside(array)).folder is not None:

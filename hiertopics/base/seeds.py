@@ -1,4 +1,4 @@
-"""One rule that turns (seed, purpose, key) into a random generator.
+"""The rule that turns (seed, purpose, key) into a random generator.
 
 Generators are derived, never carried from one iteration to the next: a checkpoint holds no
 generator state, an iteration can be replayed alone, and the order in which workers finish

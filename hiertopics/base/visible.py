@@ -1,4 +1,4 @@
-"""Text for eyes: what would steer a terminal, or turn the order of letters, is written out.
+"""Safe text: characters that control a terminal or the text direction are escaped.
 
 And lines whose parts know what they are, so that a terminal may tell them apart; and cells for
 spreadsheets, which would run what looks like a formula.
@@ -30,7 +30,7 @@ def visible(text: str) -> str:
 
 
 def steady(text: str) -> str:
-    r"""Return one line of text with its control characters as escapes, backslashes as they are.
+    r"""Return one line of text with control characters escaped and backslashes unchanged.
 
     For messages, whose parts are quoted already or came from ``visible``.
     """
@@ -50,7 +50,7 @@ def in_letters(name: str) -> str:
 
 
 def no_formula(text: str) -> str:
-    """Return a cell of CSV with a ``'`` before what a spreadsheet would take for a formula."""
+    """Return a cell of CSV with a ``'`` before text that a spreadsheet would read as a formula."""
     return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 

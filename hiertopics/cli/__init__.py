@@ -1,4 +1,4 @@
-"""The command line: commands that do alike share a file, which is imported when one is called.
+"""The command line: similar commands share a file, which is imported when one is called.
 
 A command turns options into arguments of one Python function and its result into lines.
 
@@ -94,7 +94,7 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write tables of the commands, by what they are for, from their one-line descriptions."""
+        """Write tables of the commands, grouped by purpose, from their one-line descriptions."""
         width = max(map(len, COMMANDS))
         for title, names in SECTIONS.items():
             with formatter.section(title):
@@ -107,7 +107,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Name the nearest command where the given one does not exist."""
+        """Name the nearest command if the given one does not exist."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             from difflib import get_close_matches
 
@@ -178,7 +178,7 @@ class _Lenient:
 
 
 def main(argv: list[str] | None = None) -> Any:
-    """Run the command line; errors end in one clear message and the exit code of their class."""
+    """Run the command line; an error ends in one message and the exit code of its class."""
     _ready_streams()
     import warnings
 

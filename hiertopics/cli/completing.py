@@ -61,7 +61,7 @@ class Setting(click.ParamType):  # type: ignore[type-arg]
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Offer the keys of the backend that ``-b`` names, else of the default one."""
+        """Offer the keys of the backend that ``-b`` names, otherwise of the default backend."""
         from hiertopics.contract.registry import DEFAULT, load, named
         from hiertopics.settings.config import section_types
         from hiertopics.settings.fields import fields_of
@@ -84,7 +84,7 @@ class RunFolder(click.Path):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Offer the runs under ``runs`` and in the folder of the word so far; else all folders."""
+        """Offer the runs under ``runs`` and in the folder typed so far; otherwise all folders."""
         from pathlib import Path
 
         from click.shell_completion import CompletionItem
@@ -104,7 +104,7 @@ class RunFolder(click.Path):
 
 
 class NodeNumber(click.IntRange):
-    """The number of a node of the run that stands before it."""
+    """The number of a node of the run that precedes it on the command line."""
 
     def __init__(self) -> None:
         super().__init__(min=0)

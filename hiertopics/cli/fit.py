@@ -125,7 +125,7 @@ def _write_page(run: Any) -> None:
 
 
 def price_of(result: Any, options: Mapping[str, Any]) -> Any:
-    """Return what the shape costs that a fit's settings ask for; None where it is not measured.
+    """Return the price of the requested tree shape; None if it is not measured.
 
     A run that was done before is not priced again.
     """
@@ -152,7 +152,7 @@ def price_of(result: Any, options: Mapping[str, Any]) -> Any:
 
 
 def put_result(result: Any, as_json: bool, quiet: bool, price: Any = None) -> int:
-    """Show what a fit came to on stderr, write where it lies on stdout; return the exit code."""
+    """Show the outcome of a fit on stderr, write its path on stdout; return the exit code."""
     from hiertopics.base.files import to_json
 
     if not quiet and result.run.has_model:

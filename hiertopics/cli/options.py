@@ -165,7 +165,7 @@ average_option = click.option(
 
 
 def cache_options(command: F) -> F:
-    """Add what scores with a cache."""
+    """Add the options of scores with a cache."""
     command = click.option(
         "--cache-from",
         type=click.Choice(["seen", "training"]),
@@ -326,7 +326,7 @@ def put_text(text: str) -> None:
 
 
 def put_table(grid: Grid) -> None:
-    """Write a table on stdout; on a terminal one that is too wide comes in pieces."""
+    """Write a table on stdout; on a terminal a wide table is split into pieces."""
     if grid.cells and sys.stdout.isatty():
         from hiertopics.views.render.screen import show_table
 
@@ -336,7 +336,7 @@ def put_table(grid: Grid) -> None:
 
 
 def tell(message: str) -> None:
-    """Write a message of one or more lines on stderr, for eyes."""
+    """Write a message of one or more lines on stderr, with control characters escaped."""
     click.echo("\n".join(map(steady, message.split("\n"))), err=True)
 
 

@@ -1,4 +1,4 @@
-"""Several chains of a sampler side by side, made once, of any sampler of one chain.
+"""Several chains of a sampler side by side, built from any sampler of one chain.
 
 Chains see nothing of each other: each is the chain alone under random numbers of its own, and
 their states are never copied together. What they say of one another is told by ``per_chain``; a
@@ -101,7 +101,7 @@ class Several(Generic[SeenT, DataT, StateT, SettingsT]):
     def step(
         self, state: Chains[StateT], data: DataT, settings: SettingsT, context: Context
     ) -> tuple[Chains[StateT], Any]:
-        """Move every chain; the columns are those of the first, but for those that add up."""
+        """Move every chain; report the columns of the first chain, and sums of additive columns."""
         inference = settings.inference
         asked = inference.summarise == "map" and context.iteration > inference.burn_in
 
@@ -137,7 +137,7 @@ class Several(Generic[SeenT, DataT, StateT, SettingsT]):
     def draw(
         self, state: Chains[StateT], data: DataT, settings: SettingsT, context: Context
     ) -> Summary:
-        """Return the current draw; of several chains the most probable one."""
+        """Return the current draw; with several chains, the most probable one."""
         chain = 0
         if len(state.now) > 1:
             told = self.per_chain(state, data, settings, context)
@@ -147,7 +147,7 @@ class Several(Generic[SeenT, DataT, StateT, SettingsT]):
     def per_chain(
         self, state: Chains[StateT], data: DataT, settings: SettingsT, context: Context
     ) -> PerChain:
-        """Return what the chains are compared by, paths padded to the deepest."""
+        """Return the numbers by which chains are compared, with paths padded to the deepest."""
         of_one = self.one.per_chain
         assert of_one is not None, "a sampler tells what its chains are compared by"
 
@@ -167,7 +167,7 @@ class Several(Generic[SeenT, DataT, StateT, SettingsT]):
     def objective(
         self, state: Chains[StateT], data: DataT, settings: SettingsT, context: Context
     ) -> float:
-        """Return that of the one chain; of several the mean."""
+        """Return the objective; with several chains, their mean."""
 
         def of_one(chain: int, own: Context) -> float:
             return self.one.objective(state.now[chain], data, settings, own)
@@ -185,7 +185,7 @@ class Several(Generic[SeenT, DataT, StateT, SettingsT]):
         return sum(of_one(now, corpus, settings) for now in state.now)
 
     def migrate_state(self, arrays: Arrays, settings: SettingsT) -> Arrays:
-        """Return the arrays of a checkpoint, also of one from before chains stood side by side."""
+        """Return the arrays of a checkpoint, also of one from before chains ran side by side."""
         if not any(name.startswith("now.") for name in arrays):
             if self.before is not None:
                 return to_arrays(self.before(arrays, settings))
@@ -224,7 +224,7 @@ class Several(Generic[SeenT, DataT, StateT, SettingsT]):
     def restore(
         self, arrays: Arrays, data: DataT, settings: SettingsT, context: Context
     ) -> Chains[StateT]:
-        """Return the chains that were saved, each with what is local to it placed again."""
+        """Return the saved chains, with the local state of each placed again."""
         states = _by_state(arrays)
         n_chains = len(arrays["best_score"])
 
@@ -294,7 +294,7 @@ def chains(
     numbered: bool = False,
     before: Callable[[Arrays, Settings], Chains[StateT]] | None = None,
 ) -> Backend[SeenT, DataT, Chains[StateT], SettingsT]:
-    """Return the sampler ``one`` of one chain as one of ``inference.chains`` of them.
+    """Return the one-chain sampler ``one`` as a sampler of ``inference.chains`` chains.
 
     ``one`` summarises its current draw, tells by ``per_chain`` what its chain is compared by, and
     has a column ``moved``, which adds up. Chain i of several is ``one`` with i before the key of

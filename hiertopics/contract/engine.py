@@ -1,4 +1,4 @@
-"""Where work on shards runs: in this thread or on threads of the standard library.
+"""Execution of work on shards: in this thread or on threads of the standard library.
 
 What belongs to documents lives in pieces: what a shard is made of, placed once where it will
 live, and beside it a state, which every step replaces there by the next one. Only messages and
@@ -33,13 +33,13 @@ Result = TypeVar("Result")
 
 
 class Each(NamedTuple):
-    """A message of its own for each piece, in their order. Any other is the same for all."""
+    """A separate message for each piece, in their order. Other messages are the same for all."""
 
     messages: Sequence[Any]
 
 
 def message_to(number: int, message: Any) -> Any:
-    """Return what piece ``number`` gets of a message."""
+    """Return the message to piece ``number``."""
     return message.messages[number] if isinstance(message, Each) else message
 
 
@@ -78,7 +78,7 @@ class Pieces(Protocol[Piece, Local]):
         """
 
     def ask(self, task: Callable[[Piece, Local, Any], Result], message: Any) -> list[Result]:
-        """Return what ``task(piece, state, message)`` says of every piece; states stay."""
+        """Return the result of ``task(piece, state, message)`` for every piece; states stay."""
 
     def state_of(self, number: int) -> Local:
         """Return the state of a piece, for reading."""
@@ -88,7 +88,7 @@ class Pieces(Protocol[Piece, Local]):
 
 
 def stacked(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Return the rows of all pieces in order; those of a single one are not copied."""
+    """Return the rows of all pieces in order; those of a single piece are not copied."""
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
@@ -114,7 +114,7 @@ def as_given(piece: Any, state: Local) -> Local:
 
 
 class Engine(Protocol):
-    """What does the work of a fit. n_workers: how many work at the same time."""
+    """Runs the work of a fit. n_workers: number of workers at the same time."""
 
     n_workers: int
 
@@ -126,7 +126,7 @@ class Engine(Protocol):
         """Return ``[function(item) for item in items]``, in that order."""
 
     def deal(self, task: Callable[[Item], Result], messages: Sequence[Item]) -> list[Result]:
-        """Return what ``task``, of an importable module, answers to each message, wherever."""
+        """Return the answer of ``task``, of an importable module, to each message, anywhere."""
 
     def place(
         self,
@@ -135,7 +135,7 @@ class Engine(Protocol):
         begin: Callable[[Piece, Any], Local],
         message: Any,
     ) -> Pieces[Piece, Local]:
-        """Make a piece of each part where it will live; its first state is what ``begin`` says."""
+        """Create the piece of each part where it will live; ``begin`` gives its first state."""
 
 
 class Here(Generic[Piece, Local]):

@@ -64,7 +64,7 @@ class Settings(Generic[ModelT, InferenceT]):
 
 @dataclass(frozen=True)
 class Context:
-    """What a function of a backend may use besides its arguments: randomness and workers.
+    """Resources of a backend's function besides its arguments: random numbers and workers.
 
     iteration: 0 for ``init``, then 1, 2, ... for ``step``. report: to be told by a long ``init``
     how many of how many parts of it are done. chain: what stands before every key, so that chains
@@ -96,7 +96,7 @@ class Context:
         begin: Callable[[Piece, Any], Local],
         message: Any,
     ) -> Pieces[Piece, Local]:
-        """Make a piece of each part where it will live; its first state is what ``begin`` says."""
+        """Create the piece of each part where it will live; ``begin`` gives its first state."""
         return self.workers.place(build, parts, begin, message)
 
 
@@ -128,7 +128,7 @@ class PathMixture(NamedTuple):
 
 @dataclass(frozen=True)
 class Summary:
-    """A state as users see it: the tree and where the training documents sit in it.
+    """A state as users see it: the tree and the places of the training documents in it.
 
     theta: float64 CSR [n_docs, n_nodes], rows sum to 1, columns in the tree's node order.
     paths: only for backends with paths. notes: what the user should know of a poor fit. names:
@@ -148,7 +148,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Posterior:
-    """What inference says of new documents; the fields of ``Summary`` without the tree.
+    """The inferred places of new documents; the fields of ``Summary`` without the tree.
 
     mixture: only for backends whose documents take one path each; theta is its mean over paths.
     tables: only of models with bursts, float64 CSR [n_docs, n_words], expected tables of each word
@@ -162,7 +162,7 @@ class Posterior:
 
 
 class PerChain(NamedTuple):
-    """What the chains of a sampler are compared by.
+    """The numbers by which the chains of a sampler are compared.
 
     traces: a number per chain under each name, "objective" and the size of the model among them.
     paths: int32 [n_chains, n_docs, L], the nodes on each document's path, padded with -1, numbered
@@ -201,7 +201,7 @@ class Sizes(NamedTuple):
 
 
 def value_of(name: str, model: Any, drawn: Hyperparameters) -> float:
-    """Return the drawn value of a hyperparameter that is one number, else the config's."""
+    """Return the drawn value of a scalar hyperparameter, otherwise the config's."""
     return float(drawn.get(name, getattr(model, name)))
 
 
@@ -249,7 +249,7 @@ class Sharded(Generic[DataT]):
 
 @dataclass(frozen=True, kw_only=True)
 class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
-    """A backend: its records and functions, and what only some backends can do.
+    """A backend: its records, its functions, and optional functions of some backends.
 
     Its types: what it observes (a ``Corpus`` or ``Vectors``), that laid out, its state, a dataclass
     that holds only arrays, numbers and strings, and ``local`` where it has ``pieces``, and its

@@ -19,7 +19,7 @@ def kind_of(backend: str, model: Any) -> str:
 
 
 def observed_by(experiment: Experiment) -> Observed:
-    """Return what the backend of an experiment observes."""
+    """Return the kind of data that the backend of an experiment observes."""
     return KINDS[kind_of(experiment.backend, experiment.model)]
 
 

@@ -1,4 +1,4 @@
-"""The table of backends: name -> module and one line; loaded only when asked for.
+"""The table of backends: name, module and a one-line summary; modules load on demand.
 
 A backend is the value ``backend`` of its module, or that named after a colon. Where a setting
 chooses between algorithms under one name, each is a backend with a state of its own; they share
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Entry(NamedTuple):
-    """One backend: where its module is and what it does, in one line.
+    """One backend: its module and a one-line summary.
 
     variants: other modules under settings that are written as for ``-s``. compiling: about how many
     seconds of one core its kernels take to compile, measured with numba 0.68; None: it has none.
@@ -167,7 +167,7 @@ def entry(name: str) -> Entry:
 
 
 def refuse_unfitted(name: str) -> None:
-    """Raise UsageError for what nothing is fitted with."""
+    """Raise UsageError for a name that belongs to no backend that fits."""
     if name in UNFITTED:
         raise UsageError(
             f"{name} trees are not fitted; hiertopics import makes such a run of files"
@@ -216,7 +216,7 @@ def _backend(name: str, place: str) -> AnyBackend:
 
 
 def described(name: str) -> str:
-    """Return what messages call a backend: its name, and the package that adds it."""
+    """Return a backend's name for messages, and the package that adds it."""
     package = _package(name)
     return f"backend {name!r}" + (f" of package {package!r}" if package else "")
 

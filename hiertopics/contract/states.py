@@ -1,4 +1,4 @@
-"""A state as arrays by name, and back: what a checkpoint holds, without pickle.
+"""A state as arrays by name, and back: the contents of a checkpoint, without pickle.
 
 A state is a record: a dataclass or a NamedTuple of arrays, numbers, strings, further records, lists
 of records, and pieces. What lies inside has a dotted name: ``chain.path``, ``local.0.resp``.
@@ -55,18 +55,18 @@ def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def kept_of(local: Any) -> list[str]:
-    """Return the names of what a record of a piece's state keeps between iterations."""
+    """Return the names of the fields of a piece's state that are kept between iterations."""
     return [name for name in local._fields if name not in local._field_defaults]
 
 
 def is_record(kind: Any) -> bool:
-    """Return whether a type is that of a state or of a record in one."""
+    """Return whether a type is that of a state or of a record in a state."""
     plain = get_origin(kind) or kind
     return is_dataclass(plain) or (isinstance(plain, type) and hasattr(plain, "_fields"))
 
 
 def of_pieces(arrays: Arrays, name: str) -> list[NDArray[Any]]:
-    """Return an array of what is local in a saved state, one for each piece in their order."""
+    """Return a local array of a saved state, one for each piece in their order."""
     found: list[NDArray[Any]] = []
     while (part := arrays.get(f"local.{len(found)}.{name}")) is not None:
         found.append(part)
@@ -74,7 +74,7 @@ def of_pieces(arrays: Arrays, name: str) -> list[NDArray[Any]]:
 
 
 class Misnamed(ValueError):
-    """An array of a state is missing, or is one too many: the state is of another version."""
+    """An array of a state is missing or superfluous: the state is of another version."""
 
 
 SIZES = ("n_docs", "n_words", "n_columns", "n_tokens", "n_pairs")
@@ -186,7 +186,7 @@ def restored(
 def refuse_flaw(
     backend: Backend[Any, Any, Any, Any], state: object, data: object, settings: Settings[Any, Any]
 ) -> None:
-    """Raise ValueError where a state is not one of the corpus that is laid out."""
+    """Raise ValueError if a state does not fit the corpus that is laid out."""
     flaw = None if backend.flaw is None else backend.flaw(state, data, settings)
     if flaw is not None:
         raise ValueError(flaw)
@@ -195,7 +195,7 @@ def refuse_flaw(
 def placed(
     backend: Backend[Any, Any, Any, Any], arrays: Arrays, data: object, context: Context
 ) -> Any:
-    """Return the state of one chain that was saved, as ``restored`` does, flaws and all."""
+    """Return the saved state of one chain, as ``restored`` does, even if it has a flaw."""
     sharded = backend.pieces
     if sharded is None:
         return from_arrays(backend.State, arrays)

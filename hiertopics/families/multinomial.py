@@ -1,4 +1,4 @@
-"""multinomial: one distribution over words for all documents, the baseline of baselines.
+"""multinomial: one distribution over words for all documents, the simplest baseline.
 
 p(w) = (n_w + smoothing) / (N + V smoothing), the mean of the posterior under Dir(smoothing, ...,
 smoothing); with a smoothing of 1 Laplace's rule, as in R. Adams, Z. Ghahramani, M. Jordan, NIPS
@@ -35,7 +35,7 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class Inference(InferenceConfig, frozen=True, kw_only=True):
-    """The schedule: one iteration is all."""
+    """The schedule: one iteration is enough."""
 
     iterations: Iterations = 1
 
@@ -57,7 +57,7 @@ class Info(NamedTuple):
 
 
 class Data(NamedTuple):
-    """What is counted: n_w int64 [n_words]."""
+    """The counts of words: n_w int64 [n_words]."""
 
     n_docs: int
     n_w: I64
@@ -94,19 +94,19 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
 
 
 def flaw(state: State, data: Data, settings: Settings) -> str | None:
-    """Return what of a saved state is not what the corpus has; see ``Backend``."""
+    """Return how a saved state disagrees with the corpus; see ``Backend``."""
     return None if np.array_equal(state.n_w, data.n_w) else "n_w does not count the tokens"
 
 
 def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> Posterior:
-    """Return that every document sits at the one node."""
+    """Return the posterior: every document sits at the one node."""
     return Posterior(_at_the_node(corpus.n_docs))
 
 
 def predictive(
     tree: Tree, n_samples: int, settings: Settings, rng: np.random.Generator
 ) -> Iterator[Components]:
-    """Yield the one node, which stands for all documents that could be drawn."""
+    """Yield the one node, which stands for every document that could be drawn."""
     yield Components(np.array([float(n_samples)]), np.ones((1, 1)))
 
 

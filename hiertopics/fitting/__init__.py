@@ -1,4 +1,4 @@
-"""From a config to a run directory: the loop, and those who watch it.
+"""From a config to a run directory: the loop, and its observers.
 
 driver: the command ``fit``, up to a job. job: one fit on a locked run. loop: the iterations, what
 stops them, and what records them: progress, metrics, checkpoints.

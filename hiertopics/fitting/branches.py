@@ -44,7 +44,7 @@ def quick_support(
     seed: int,
     model: str,
 ) -> dict[str, Any] | None:
-    """Return what support.json holds after a fit; None where outlines cannot be, or cost too much.
+    """Return the content of support.json after a fit; None if outlines cost too much or cannot be.
 
     train: what was fitted to; model: the seal of model.npz. By counts of what is done, never by a
     clock, so that the same fit has the same files everywhere.

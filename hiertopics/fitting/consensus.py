@@ -48,7 +48,7 @@ class Fit(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """A node of the consensus. members: nodes that it stands for; parent: number of one before."""
+    """A node of the consensus. members: the nodes it stands for; parent: number of one before."""
 
     members: list[Member]
     parent: int
@@ -160,7 +160,7 @@ def _tell(run: RunDir, summary: Summary, quiet: bool) -> None:
 
 
 def joined(fits: Sequence[Fit], names: Sequence[str] = ()) -> tuple[Tree, F64]:
-    """Return the tree that most fits have, the first one's leaves below it, and its theta.
+    """Return the tree of most fits, with the first fit's leaves below it, and its theta.
 
     Of the tree only parent, phi, tokens and these arrays of ``extra``, a row for each node, mean
     something; nodes stand breadth first.

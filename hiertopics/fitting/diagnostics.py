@@ -28,7 +28,7 @@ NOT_THE_BACKENDS = ("iteration", "seconds", "objective", "chains")
 
 
 class Diagnosis(NamedTuple):
-    """What is said of one trace.
+    """The diagnosis of one trace.
 
     n_draws: of each chain, after the burn-in. r_hat, ess_bulk, ess_tail: None where they are not
     defined: too few draws, or a value that never changes. apart: R-hat is infinite.
@@ -44,7 +44,7 @@ class Diagnosis(NamedTuple):
 
     @property
     def problem(self) -> str | None:
-        """What is wrong, in words."""
+        """The problem in words."""
         if self.apart:
             return "R-hat is infinite: each chain keeps to values of its own"
         if self.n_draws < FEWEST_DRAWS:
@@ -57,7 +57,7 @@ class Diagnosis(NamedTuple):
         return None
 
     def told(self, name: str | None = None) -> str:
-        """Return one line; ``name`` instead of that of the trace."""
+        """Return the diagnosis in one line; ``name`` replaces that of the trace."""
         shown = [
             f"{label} {'-' if value is None else format(value, form)}"
             for label, value, form in (
@@ -71,7 +71,7 @@ class Diagnosis(NamedTuple):
 
 
 def diagnose(run: RunDir) -> list[Diagnosis]:
-    """Return what the traces of a sampler's run say, from its metrics.jsonl and config.yaml.
+    """Return the diagnoses of a sampler's traces, from metrics.jsonl and config.yaml.
 
     Raises UsageError where arviz-stats is not installed, and for a run of no sampler, RunError
     where metrics.jsonl is damaged.
@@ -138,7 +138,7 @@ def _r_hat(array_stats: Any, values: F64) -> float:
 
 
 def split_r_hat(array_stats: Any, values: F64) -> float:
-    """Return rank-normalised split R-hat of any number of chains: of values, or folded ones."""
+    """Return rank-normalised split R-hat of chains: the larger one of plain and folded values."""
     half = values.shape[1] // 2
     if half < FEWEST_DRAWS:
         return np.nan

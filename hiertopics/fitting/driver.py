@@ -1,4 +1,4 @@
-"""``fit``: one way from a config to a run directory, for every backend."""
+"""``fit``: from a config to a run directory, for every backend."""
 
 from __future__ import annotations
 

@@ -284,7 +284,7 @@ def carry_edits(
     docs: Ints,
     say: Callable[[str], None] = lambda line: print(line, file=sys.stderr),
 ) -> None:
-    """Write the edits of a run that have a meaning in one made of it, with that one's nodes.
+    """Write those edits of a run that apply to a run made of it, with the new run's nodes.
 
     edits: as of ``edits_to_carry``. rows, docs: training documents that both have, by their places
     in the theta of ``run`` and of ``made``. A node is found again where a node shares five of its

@@ -1,4 +1,4 @@
-"""One fit on a locked run directory: begun or continued, iterated, and ended in its files."""
+"""One fit on a locked run directory: started or continued, iterated, and written to files."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from hiertopics.runs.soundness import blamed, check_objective
 
 @dataclass(frozen=True)
 class FitResult:
-    """Where the run is and how it ended; status is running, stopped, done or failed."""
+    """The run and the outcome of its fit; status is running, stopped, done or failed."""
 
     run: RunDir
     status: str
@@ -98,7 +98,7 @@ class Job:
         self.began = time.perf_counter()
 
     def run_to_end(self, time_limit: float | None, callbacks: Sequence[Callback]) -> FitResult:
-        """Fit from where the run stands; signals stop it so that it can be continued."""
+        """Fit from the present state of the run to the end; signals stop it, and it can go on."""
         with loop.signals() as interruption:
             try:
                 return self._run(time_limit, callbacks, interruption)
@@ -337,8 +337,8 @@ class Job:
         return FitResult(self.run, "stopped", 0, None, stop.reason)
 
     def note_progress(self) -> None:
-        """Write the time so far and the checkpoint that is gone back to, for whoever takes over;
-        that the run goes on stays said.
+        """Write the elapsed time and the checkpoint to return to, for a command that takes over;
+        the status stays "running".
         """
         if self.run.exists:
             self._write_manifest("running", newest_checkpoint(self.run), None)

@@ -25,7 +25,7 @@ ARITHMETIC = (ArithmeticError, LinAlgError)
 
 
 class Event(NamedTuple):
-    """What an iteration did.
+    """The result of an iteration.
 
     info: None where a run goes on from a checkpoint. objective: recomputed every few iterations,
     None in between. seconds: of this iteration.
@@ -120,7 +120,7 @@ def converged(tolerance: float, previous: float | None = None) -> Callback:
 
 
 def had_converged(tolerance: float, objectives: Sequence[float]) -> Stop | None:
-    """Say whether a run whose recorded objectives are these had converged at the last one."""
+    """Tell whether a run with these recorded objectives had converged at the last one."""
     return _converged(tolerance, *objectives[-2:]) if len(objectives) > 1 else None
 
 

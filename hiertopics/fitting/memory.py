@@ -1,4 +1,4 @@
-"""How much memory a fit takes, told before it begins, and whether it may."""
+"""The memory of a fit: an estimate before it begins, and the limit on it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def estimated(
 
 
 def besides(whole: Bags | Vectors, train: Bags | Vectors, split: Split) -> int:
-    """Return the bytes of what is not the backend's: libraries, corpus and split."""
+    """Return the bytes of everything but the backend's arrays: libraries, corpus and split."""
     texts = 0 if isinstance(train, Vectors) else WORD_BYTES * train.n_words
     aside = sum(_held(getattr(split, name)) for name in ("heldout", "observed", "scored"))
     kept = sum(_size_of(corpus) for corpus in (whole, train))

@@ -1,4 +1,4 @@
-"""Trees held against those of resamples of their documents: what is shared by ``support`` and fits.
+"""Comparison of a tree with the trees of resamples, shared by ``support`` and fits.
 
 theory/agreement 4.
 """
@@ -50,7 +50,7 @@ class Basis(NamedTuple):
 
 
 class Held(NamedTuple):
-    """What one other tree says. words: None where there are none."""
+    """The result of a comparison with one other tree. words: None if there are none."""
 
     documents: Transfer
     words: Transfer | None
@@ -72,7 +72,7 @@ def held_against(
     theta: sparse.csr_array,
     counts: I64 | None,
 ) -> Held:
-    """Hold a tree against another one. rows: places of its documents; counts: of its words."""
+    """Compare a tree with another one. rows: places of its documents; counts: of its words."""
     lengths = basis.lengths[rows]
     own = masses(basis.shares.of_documents(rows), lengths)
     other = masses(tree_shares(tree, theta), lengths)
@@ -93,7 +93,7 @@ def held_against(
 
 
 def node_support(basis: Basis, found: Sequence[Held]) -> NodeSupport:
-    """Return the support of the nodes by what all resamples say."""
+    """Return the support of the nodes from the comparisons with all resamples."""
     shares, n_nodes = basis.shares, basis.tree.n_nodes
     documents = in_tree(support_of([one.documents for one in found]), shares, n_nodes)
     words: F64 | None = None
@@ -104,7 +104,7 @@ def node_support(basis: Basis, found: Sequence[Held]) -> NodeSupport:
 
 
 def headed(n_resamples: int, model: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is said first in support.json."""
+    """Return the first entries of support.json."""
     return {
         "schema": SCHEMA,
         "model": model,

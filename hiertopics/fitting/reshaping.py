@@ -1,4 +1,4 @@
-"""Runs of nodes that were joined or taken out by hand: ``merge``, ``drop``, and what they share.
+"""Runs with nodes joined or removed by hand: ``merge``, ``drop``, and their shared code.
 
 Nothing is fitted. The counts of the nodes are added, and ``Backend.merge_extra`` makes the arrays
 that place new documents. The new run is scored and shown like any other, on the same split.
@@ -44,7 +44,7 @@ class Reshaped(NamedTuple):
 def merge(
     run: Path | str | RunDir, nodes: Sequence[int], output: Path | str, *, argv: Sequence[str] = ()
 ) -> Reshaped:
-    """Write a run in which nodes with one parent, or flat topics, are one; what hangs below stays.
+    """Write a run with nodes of one parent, or flat topics, merged; nodes below them stay.
 
     Its words are the means of theirs by tokens, its documents' shares their sums. argv: for the
     manifest. Raises UsageError or RunError.
@@ -95,7 +95,7 @@ def _made(
 
 
 class Reshaping(NamedTuple):
-    """What a run is changed to.
+    """The new tree of a changed run.
 
     numbers: the new number of each old node that is a node still. began: when, in seconds of
     ``time.perf_counter``.
@@ -135,7 +135,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def fitted(run: RunDir) -> Summary:
-    """Return what a run's fit has come to; RunError where its tree lacks what its backend needs."""
+    """Return the summary of a run's fit; RunError if its tree lacks arrays of its backend."""
     settings = Settings(run.experiment.model, run.experiment.inference)
     check_fitted(run.tree, registry.load_for(run.experiment), settings)
     return Summary(run.tree, run.theta, run.paths)

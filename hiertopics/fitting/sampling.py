@@ -1,4 +1,4 @@
-"""What a sampler keeps besides the run's tree: its draws, and how its chains agree.
+"""Additional output of a sampler: its draws, and the agreement of its chains.
 
 How sure it is of a node of its tree: the support of the node's split by the draws. A node splits
 the documents into those whose path passes it and the rest. On real corpora no two draws have a
@@ -37,7 +37,7 @@ class Sampling:
     context: Callable[[int], Context]
 
     def per_chain(self, event: Event) -> PerChain | None:
-        """Return what several chains are compared by; None where one runs alone."""
+        """Return the numbers by which several chains are compared; None for a single chain."""
         if self.backend.per_chain is None:
             return None
         found = self.backend.per_chain(
@@ -73,7 +73,7 @@ class Sampling:
         return replace(summary, tree=replace(summary.tree, split_probability=splits))
 
     def diagnoses(self, say: Callable[[str], None]) -> list[dict[str, Any]]:
-        """Return R-hat and ESS of the run's traces; of several chains they are told as well."""
+        """Return R-hat and ESS of the run's traces; with several chains, also print them."""
         try:
             found = diagnostics.diagnose(self.run)
         except UsageError as error:

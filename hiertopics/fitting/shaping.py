@@ -30,7 +30,7 @@ def cut(
     workers: int,
     argv: Sequence[str],
 ) -> RunDir:
-    """Write the run of a tree with so many nodes at each level; arguments as of ``shape``."""
+    """Write a run of a tree with given numbers of nodes by level; arguments as in ``shape``."""
     began = time.perf_counter()
     require_cuttable(parent, branches, output)
     summary, numbers = _summary(parent, [int(n) for n in branches], refit, workers)

@@ -18,7 +18,7 @@ from hiertopics.settings.layers import Overrides
 
 
 class Simulated(NamedTuple):
-    """The corpus that was drawn, its file, and the npz file of what it was drawn from.
+    """The simulated corpus, its file, and the npz file of the true parameters.
 
     hyperparameters: the names of those that were drawn too.
     """

@@ -67,7 +67,7 @@ def require_splittable(run: RunDir) -> None:
 
 
 def split(run: RunDir, before: Summary, parts: Mapping[int, Edit], workers: int) -> Split:
-    """Return the tree in which leaves have so many new topics below them, fitted anew.
+    """Return the tree in which leaves have the given numbers of new topics, fitted anew.
 
     before: the tree and theta after other edits. parts: the split of each leaf, by its row there.
     The corpus of the run is read. Raises UsageError, which names the split, where a leaf has too
@@ -209,7 +209,7 @@ def _into_columns(places: I64, columns: I64, shape: tuple[int, int]) -> sparse.c
 
 
 def same_nodes(before: Tree, after: Tree) -> dict[int, int]:
-    """Return which node of a fitted tree is which one of the tree before the fit.
+    """Return the node of the tree before the fit for each node of the fitted tree.
 
     Nodes that ended without a token were left out; what stays is in its order. A node is matched
     with one of its depth whose words are most like its own, one to one.

@@ -152,7 +152,7 @@ def _corpus_files(made: RunDir) -> set[Path]:
 
 
 class Put(NamedTuple):
-    """Where all documents lie, in which format; known: with what the file does not hold of them."""
+    """The file of all documents, and its format; known: facts that the file does not hold."""
 
     path: Path
     format: str

@@ -1,1 +1,1 @@
-"""Numbers only: what several families compute with, for kernels compiled, for the rest in numpy."""
+"""Numerical code of several families: compiled kernels, and numpy."""

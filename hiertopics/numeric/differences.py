@@ -1,4 +1,4 @@
-"""What an array has become since others saw it: the cells that differ, in few bytes."""
+"""Changes of an array since others received it: the cells that differ, in few bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hiertopics.base.arrays import I32, I64, Ints
 
 
 class Difference(NamedTuple):
-    """What an array holds now. cells: of the flat array, ascending; None: all of them.
+    """The new contents of cells. cells: of the flat array, ascending; None: all of them.
 
     values: of these cells, whole numbers in the smallest type that holds them. dtype: the array's.
     """
@@ -23,7 +23,7 @@ class Difference(NamedTuple):
 
 
 def difference(before: NDArray[Any] | None, after: NDArray[Any]) -> Difference:
-    """Return what ``after`` holds where ``before``, of its shape and type, does not; None: zeros.
+    """Return the cells of ``after`` that differ from ``before``, of equal shape; None: zeros.
 
     Bits are compared, not numbers.
     """

@@ -1,4 +1,4 @@
-"""Dense steps of factorisations. Sums have one order, whatever a processor's vectors hold."""
+"""Dense steps of factorisations. Sums have one order for every width of vectors."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def lengths(rows: F64) -> F64:
 
 @kernel()
 def orthonormalise(rows: F64) -> None:
-    """Make rows [k, n] orthonormal in place; one that the others span becomes 0.
+    """Make rows [k, n] orthonormal in place; a row in the span of the others becomes 0.
 
     Modified Gram-Schmidt, twice.
     """
@@ -126,7 +126,7 @@ def _rotate(symmetric: F64, vectors: F64, one: int, other: int) -> None:
 
 @kernel()
 def descend(factor: F64, against: F64, inner: F64) -> float:
-    """Move a factor W [n, k] of X by one pass of coordinate descent; return how far it moved.
+    """Update a factor W [n, k] of X by one pass of coordinate descent; return the total change.
 
     Least squares of X - W H over W >= 0 given H. against: X @ H.T, [n, k]; inner: H @ H.T, [k, k].
     """

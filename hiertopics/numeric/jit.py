@@ -1,4 +1,4 @@
-"""The one way to compile a kernel.
+"""The single entry point for the compilation of kernels.
 
 Options are fixed here: cached on disk, no GIL, numpy's error model (numba's default
 zero-division check makes a sweep three times slower). Fast-math is off; a kernel whose inner

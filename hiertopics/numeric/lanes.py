@@ -1,4 +1,4 @@
-"""Vectors of sixteen lanes in compiled code: to load, spread, add up, and to call what emits them.
+"""Vectors of sixteen lanes in compiled code: load, spread, add up, and call their intrinsics.
 
 An emitter writes instructions by llvmlite's builder. ``declare`` lets kernels call a plain Python
 function and get what the emitter writes; Python itself runs the function, which says the same.
@@ -70,7 +70,7 @@ def declare(
     kinds: dict[str, Any],
     returned: Any,
 ) -> None:
-    """Let compiled code run what ``emit`` emits where it calls ``function``.
+    """Let compiled code run the output of ``emit`` where it calls ``function``.
 
     kinds: of each argument by position, numba's type, or ``UNSIGNED_ROW``. ``emit`` gets the
     builder, pointers and numbers by the names of ``kinds``, and the lengths of rows by name; the

@@ -1,4 +1,4 @@
-"""What columns of two sparse matrices with the same rows have in common."""
+"""Overlap of the columns of two sparse matrices with the same rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Pitman-Yor process of one document's words: tables, their numbers, its predictive.
+"""The Pitman-Yor process of a document's words: tables, their numbers, predictive.
 
 p(w | d) is drawn around a mixture p_w; theory/bursts has model and equations.
 """
@@ -113,7 +113,7 @@ def predictive(
 
 
 class Searched(NamedTuple):
-    """What a search over (a, b) found. at_limit: b lies at the first or last of its values."""
+    """The result of a search over (a, b). at_limit: b lies at the first or last of its values."""
 
     process: PitmanYor
     value: float
@@ -156,7 +156,7 @@ def _best_concentration(discount: float, value: Callable[[float], float]) -> Sea
 
 
 class Marginal(NamedTuple):
-    """Documents at fixed mixtures, ready for ln p(tokens | p_d, a, b) of any b at one a.
+    """Documents at fixed mixtures, prepared for ln p(tokens | p_d, a, b) of any b at one a.
 
     discount: a. lengths: int64 [n_docs]; starts: int64 [n_docs + 1], where the coefficients of a
     document begin; coefficients: float64, ln of those of y^0 .. y^n.
@@ -183,7 +183,7 @@ class Marginal(NamedTuple):
 
 
 def marginal(starts: NDArray[Any], counts: NDArray[Any], chances: F64, discount: float) -> Marginal:
-    """Return what the marginal likelihood of documents needs at one discount.
+    """Return the terms of the marginal likelihood of documents at one discount.
 
     starts: [n_docs + 1], where the pairs of a document begin; counts, chances: [n_pairs], tokens
     and p_w > 0 of each pair. Time grows with the square of a document's repeated tokens.

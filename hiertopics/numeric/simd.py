@@ -182,7 +182,7 @@ def settle_tables_and_weigh(
 
 
 def add_seen(once: Row, doc_seen: Row, word_seen: Row) -> None:
-    """Note in both rows of indicators what was seen with the chances ``once``."""
+    """Update both rows of indicators with the probabilities ``once``."""
     doc_seen += (1 - doc_seen) * once
     word_seen += (1 - word_seen) * once
 
@@ -432,7 +432,7 @@ def _emit_settle_and_weigh(pair: _Pair) -> Any:
 def vectorise(
     function: Callable[..., Any], emit: Callable[[_Pair], Any], *, returns_sum: bool
 ) -> None:
-    """Let compiled code run what ``emit`` emits where it calls ``function``."""
+    """Let compiled code run the output of ``emit`` where it calls ``function``."""
     names = tuple(inspect.signature(function).parameters)
 
     def type_call(context: Any) -> Any:

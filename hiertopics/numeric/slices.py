@@ -27,7 +27,7 @@ class Bracket(NamedTuple):
 
 @kernel(inline=True)
 def is_open(bracket: Bracket) -> bool:
-    """Tell whether the bracket is wider than what counts as a point."""
+    """Tell whether the bracket is wider than a point."""
     return bracket.high - bracket.low > NARROWEST
 
 

@@ -328,7 +328,7 @@ _NOMINAL = re.compile(rf"\{{\s*+{_VALUE}\s*+(?:,\s*+{_VALUE}\s*+)*+\}}")
 
 
 class Instance(NamedTuple):
-    """A row with the line it stands on: values by column, sparse ones without what is left out.
+    """A row with its line number: values by column, sparse ones without the omitted value.
 
     A value is a float, a text (of a nominal column) or None (missing).
     """

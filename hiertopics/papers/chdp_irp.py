@@ -63,7 +63,7 @@ class State(Draw):
 
     @property
     def documents(self) -> Documents:
-        """What belongs to all documents."""
+        """The per-document state of all documents."""
         return Documents(self.z, self.n_dk, self.share)
 
     @property
@@ -93,7 +93,7 @@ def init(data: Data, settings: Settings, context: Context) -> State:
 
 
 def unseated(data: Data, model: Model, rng: np.random.Generator) -> State:
-    """Return the begin of both samplers: a draw of which no token sits."""
+    """Return the start of both samplers: a draw in which no token sits."""
     documents, begun = begin(data, model, rng)
     nothing = np.empty(0, dtype=np.int32)
     return State(
@@ -107,7 +107,7 @@ def unseated(data: Data, model: Model, rng: np.random.Generator) -> State:
 
 
 def flaw(state: State, data: Data, settings: Settings) -> str | None:
-    """Return what of a saved draw is not what the corpus has; see ``Backend``."""
+    """Return how a saved draw disagrees with the corpus; see ``Backend``."""
     if len(state.share) not in (0, len(data.parents.group)):
         return f"{len(state.share)} shares, but the corpus has {len(data.parents.group)} links"
     n_dk, n_wk = np.zeros_like(state.n_dk), np.zeros_like(state.n_wk)
@@ -149,7 +149,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
 
 
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
-    """Return this draw as the exact sampler does; say so where it is an approximation."""
+    """Return the exact sampler's summary of this draw; warn if it is an approximation."""
     summary = summary_of(state, data, settings, context)
     if not settings.model.maximization:
         return summary

@@ -23,7 +23,7 @@ NOBODY = -1
 
 
 class Options(NamedTuple):
-    """All options and what is counted of them; slots of options without a table are free.
+    """All options and their counts; slots of options without a table are free.
 
     group, topic, n_tables: int32 [n_slots]. after, before: int32 [n_slots], the neighbours in the
     list of a group's options, which opens with head int32 [n_groups + 1]. free: int32 [n_slots],
@@ -46,7 +46,7 @@ class Options(NamedTuple):
 
 
 class Urn(NamedTuple):
-    """What new tables are drawn by: links, shares of links [n_links], and concentrations."""
+    """Input of draws of new tables: links, shares of links [n_links], and concentrations."""
 
     parents: Parents
     share: F64
@@ -231,7 +231,7 @@ FACTORS = 12
 
 
 class Seats(NamedTuple):
-    """Where tokens sit: seat and table_option int32 [n_tokens], as in ``State``."""
+    """The seats of tokens: seat and table_option int32 [n_tokens], as in ``State``."""
 
     seat: I32
     table_option: I32
@@ -241,7 +241,7 @@ class Seats(NamedTuple):
 def seat_at_random(
     cells: Cells, z: I32, seats: Seats, options: Options, urn: Urn, rng: np.random.Generator
 ) -> None:
-    """Seat all tokens of a document and topic at one table, its option a random parent's."""
+    """Seat all tokens of a document and topic at one table, with a random parent's option."""
     n_topics = len(options.by_topic)
     seats.table_option[:] = NOBODY
     for doc in range(len(cells.cuts)):

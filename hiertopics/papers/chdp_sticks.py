@@ -59,7 +59,7 @@ SMALLEST = 1e-300
 
 
 class Local(NamedTuple):
-    """What belongs to the documents of a piece: indicators, and expected tokens by topic.
+    """Per-document state of a piece: indicators, and expected tokens by topic.
 
     resp: [n_pairs, tables], chances of tables. option: [n_links, tables, options]. orphan:
     [n_orphans, tables, T]. n_dk: [n_docs, T].
@@ -73,7 +73,7 @@ class Local(NamedTuple):
 
 @dataclass
 class State:
-    """The indicators, what is counted of them, and the concentrations; all arrays are float64.
+    """The indicators, their counts, and the concentrations; all arrays are float64.
 
     local: those of documents, in pieces. dish: [n_groups, options, T]. n_wk [n_words, T], n_k [T]:
     expected tokens by topic. n_tables: [T], expected tables. share: [n_links] where mixing weights
@@ -119,7 +119,7 @@ class State:
 
 
 class Sticks(NamedTuple):
-    """The sticks of one level, at their best given counts; ``kernels.break_sticks``.
+    """The sticks of one level, best for given counts; ``kernels.break_sticks``.
 
     logs, means: E[log weight] and E[weight], as counts. bound: their part of the bound. taken: the
     sum of E[log(1 - stick)] over ``number`` sticks.
@@ -177,14 +177,14 @@ def init(data: Data, settings: Settings, context: Context) -> State:
 
 
 def bounds(data: Data) -> dict[str, I64]:
-    """Return where pieces cut what has a row for each document, pair, link or orphan."""
+    """Return the bounds of pieces in arrays by document, pair, link or orphan."""
     docs, parents = data.cells.doc_bounds, data.parents
     orphans = np.concatenate([[0], np.cumsum(parents.orphaned, dtype=np.int64)])
     return {**layout.bounds(data), "option": parents.ptr[docs], "orphan": orphans[docs]}
 
 
 def flaw(state: State, data: Data, settings: Settings) -> str | None:
-    """Return what of a saved state is not what the corpus has; see ``Backend``."""
+    """Return how a saved state disagrees with the corpus; see ``Backend``."""
     return of_other_groups(len(state.dish), data)
 
 
@@ -208,7 +208,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
 
 
 class Asked(NamedTuple):
-    """What the documents of a piece are seated by; of logs those of the piece's own links."""
+    """Input for the seats of a piece's documents; expected logs of the piece's own links alone."""
 
     logs: kernels.Logs
     dish: F64

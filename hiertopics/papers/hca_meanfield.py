@@ -29,7 +29,7 @@ ROUNDS = 20
 
 
 class Local(NamedTuple):
-    """What belongs to the rows of a piece: chances."""
+    """Per-row state of a piece: probabilities of slots."""
 
     chances: Annotated[F64, Axes("n_docs", "n_nodes", least=0)]
 
@@ -42,15 +42,15 @@ class State(MeanField, structured.State):
 
     @staticmethod
     def begun(n_docs: int) -> dict[str, F64]:
-        """Return what pieces begin with, by name, for a tree of one node."""
+        """Return the first state of pieces, by name, for a tree of one node."""
         return {"chances": np.zeros((n_docs, 1))}
 
     def globals(self, model: Model, log_mass: F64 | None = None) -> Globals:
-        """Return what local steps need; see ``globals_of``."""
+        """Return the globals that local steps need; see ``globals_of``."""
         return globals_of(self, model, log_mass)
 
     def given(self, model: Model, rounds: int) -> Given:
-        """Return what a pass takes to the rows."""
+        """Return the message of a pass to the rows."""
         return Given(self.globals(model), rounds, _visit, _scores)
 
     def slot_chances(self, model: Model) -> F64:

@@ -1,4 +1,4 @@
-"""What the second-order methods add to ``flat.variational``: variances of counts, and their sweep.
+"""Additions of the second-order methods to ``flat.variational``: variances, and their sweep.
 
 theory/hdp 5.1: E[log(x + n)] is expanded to second order around E[n], so that q(z) sees
 how certain a count is.
@@ -52,7 +52,7 @@ class Variances(variational.Responsibilities):
 
 
 class Given(NamedTuple):
-    """What a block is swept with, besides rows of words: totals [T] and pseudo-counts."""
+    """Input of a block's sweep besides rows of words: totals [T] and pseudo-counts."""
 
     n_k: F64
     var_k: F64

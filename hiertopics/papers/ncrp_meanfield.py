@@ -27,7 +27,7 @@ RARE = 1e-8
 
 
 class Local(NamedTuple):
-    """What belongs to the documents of a piece: tau float64 [n_docs, depth], and chances."""
+    """Per-document state of a piece: tau float64 [n_docs, depth], and slot probabilities."""
 
     tau: Annotated[F64, Axes("n_docs", "depth", least=0)]
     chances: Annotated[F64, Axes("n_docs", "n_nodes", least=0)]
@@ -41,20 +41,20 @@ class State(MeanField, structured.State):
 
     @staticmethod
     def begun(tau: F64, slot_mass: F64) -> dict[str, F64]:
-        """Return what pieces begin with: every document in slots as all of them are."""
+        """Return the first state of pieces: every document has the slots of the whole corpus."""
         share = slot_mass / slot_mass.sum()
         return {"tau": tau, "chances": np.tile(share, (len(tau), 1))}
 
     def given(self, rounds: int, columns: I32, dtype: DTypeLike | None = None) -> Given:
-        """Return what a pass takes to the documents; see ``Given``, dtype as in ``local_pass``."""
+        """Return the message of a pass to the documents (``Given``); dtype as in ``local_pass``."""
         return Given(tables_of(self, dtype, logs=True), Schedule(rounds, RARE), columns, _visit)
 
     def weighing(self) -> Weighing:
-        """Return what it takes to weigh slots: nothing, pieces have it."""
+        """Return the input for the weights of slots: nothing, because pieces have the weights."""
         return Weighing(self.n_nodes, None, _weigh)
 
     def log_normaliser(self) -> float:
-        """Return the documents' share of the bound but for E_theta. Raises NumericalError."""
+        """Return the documents' share of the bound without E_theta. Raises NumericalError."""
         return local_pass(self, 0, dtype=np.float64).log_normaliser
 
 

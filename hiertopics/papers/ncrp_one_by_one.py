@@ -35,7 +35,7 @@ class Growing:
         return self.level.count(self.depth - 1)
 
     def log_mass(self) -> F64:
-        """Return LM of each slot for the documents so far."""
+        """Return LM of each slot for the documents added so far."""
         parent = np.array(self.parent)
         order = in_order(parent, np.arange(len(parent)))
         nodes = nodes_of(renumbered(parent, order), self.depth)

@@ -1,4 +1,4 @@
-"""What tasks are compared with: scores that need no topics.
+"""Baselines of tasks: scores that need no topics.
 
 Of a pair of nodes, from the training links themselves; of documents, by TF-IDF vectors; of labels,
 by one-vs-rest logistic regression.
@@ -24,7 +24,7 @@ gives one number per entry of the pairs."""
 
 
 def random(training: sparse.csr_array, query: I64, pairs: sparse.csr_array) -> F64:
-    """Return the same for every pair, so that ties decide."""
+    """Return the same score for every pair, so that ties decide."""
     return np.zeros(pairs.nnz)
 
 

@@ -77,7 +77,7 @@ def score(request: Request, options: GroupsOptions) -> TaskResult:
 
 
 def rank_metrics(truth: Bools, scores: F64, ties: I64) -> Metrics:
-    """Return the metrics of rows of scores, large ones first; ``ties`` [n_groups] ranks equals."""
+    """Return the metrics of rows of scores, large ones first; ``ties`` [n_groups] ranks ties."""
     order = np.lexsort((np.broadcast_to(ties, scores.shape), -scores), axis=1)
     hits = np.take_along_axis(truth, order, axis=1)
     precision = {

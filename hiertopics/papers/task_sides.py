@@ -37,7 +37,7 @@ class Sides(NamedTuple):
 
     @property
     def n_known(self) -> int:
-        """Number of tags that a training document has; they are the first ones."""
+        """Number of tags with a training document; they are the first ones."""
         return int(self.train_tags.any(axis=0).sum())
 
 

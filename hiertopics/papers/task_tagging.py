@@ -24,7 +24,7 @@ SMALLEST = 1e-300
 
 
 class Tagger(NamedTuple):
-    """What tags are told by.
+    """The model by which tags are scored.
 
     theta: weights of tags over nodes [n_tags, n_nodes]. phi: [n_nodes, n_words]. prior: share of
     each tag beforehand [n_tags], positive, sum 1.
@@ -57,7 +57,7 @@ def mixture(chances: F64, counts: F64, prior: F64, strength: float) -> F64:
 
 
 def single(chances: F64, counts: F64, prior: F64, strength: float) -> F64:
-    """Return the chance of each tag [n_tags] if a document has exactly one of them.
+    """Return the probability of each tag [n_tags] if a document has exactly one of them.
 
     Tokens are not independent of each other: ``strength`` of them count as one.
     """
@@ -127,7 +127,7 @@ def ranking_losses(truth: Truth, scores: Scores) -> Scores:
 
 
 def one_errors(truth: Truth, scores: Scores) -> Scores:
-    """Return whether the highest label is missing [n_docs]; of equal ones, the missing share."""
+    """Return whether the highest label is wrong [n_docs]; for ties, the share of wrong ones."""
     top = scores == scores.max(axis=1, keepdims=True)
     return np.asarray((top & ~truth).sum(axis=1) / top.sum(axis=1))
 

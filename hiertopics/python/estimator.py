@@ -135,7 +135,7 @@ class HierarchicalTopics(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self._completion(X).perplexity
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return what the columns of ``transform`` are called: node0, node1, ..., outside.
+        """Return the names of the columns of ``transform``: node0, node1, ..., outside.
 
         input_features is ignored.
         """

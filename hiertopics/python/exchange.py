@@ -58,7 +58,7 @@ def _cell(value: Any) -> Any:
 
 @trusts
 def to_pyldavis(run: RunDir, *, trust_tokenizer: bool = False) -> dict[str, Any]:
-    """Return what ``pyLDAvis.prepare`` takes: ``pyLDAvis.prepare(**run.to_pyldavis())``.
+    """Return the arguments of pyLDAvis: ``pyLDAvis.prepare(**run.to_pyldavis())``.
 
     topic_term_dists [n_topics, n_words] and doc_topic_dists [n_docs, n_topics], float64, rows sum
     to 1; doc_lengths [n_docs]; vocab; term_frequency [n_words]. Documents without words, and words

@@ -18,7 +18,7 @@ HEIGHT = 800
 
 @dataclass(frozen=True)
 class RunPage:
-    """A page, as a notebook shows it: in a frame of its own, apart from the notebook's styles.
+    """A page in a notebook: in a separate frame, apart from the notebook's styles.
 
     html: the whole file, as ``report`` writes it. height: of the frame, in pixels.
     """

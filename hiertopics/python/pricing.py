@@ -1,4 +1,4 @@
-"""What it costs in prediction that a tree has the shape that its settings ask for.
+"""The price of a tree's shape: the loss in prediction beside a fit without that shape.
 
 Above the topics of a fitted tree another shape looks dear whatever it is, since the topics have
 settled under their own; and of short fits most of the time goes into their starts. So the tree that
@@ -59,7 +59,7 @@ def free_shape(run: RunDir) -> dict[str, Any]:
 
 
 def price(run: RunDir, workers: int = 1) -> Price | None:
-    """Return what the shape costs that a run's settings ask for.
+    """Return the price of the shape that a run's settings ask for.
 
     A tree that is free in its shape is fitted to the documents of the run, by its settings and
     seed, and both are scored on what the run put aside. Neither tree nor scores are kept. None

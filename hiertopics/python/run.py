@@ -1,4 +1,4 @@
-"""A fitted run as Python users hold it: its files, and what can be asked of them.
+"""A fitted run for Python users: its files, and functions of them.
 
 And ``fit`` as they call it: the corpus may be an object, and a ``Run`` comes back.
 """
@@ -55,7 +55,7 @@ class Run(RunDir):
         return run
 
     def reread(self) -> None:
-        """Forget what was read, because a fit has gone on."""
+        """Forget cached files, because a fit has gone on."""
         self.__dict__ = {"path": self.path}
 
     @cached_property
@@ -77,7 +77,7 @@ class Run(RunDir):
 
     @property
     def objective(self) -> float | None:
-        """What the fit has reached; ``manifest["objective_name"]`` says what it is."""
+        """The last objective of the fit; ``manifest["objective_name"]`` names it."""
         value = self.manifest["objective"]
         return None if value is None else float(value)
 
@@ -115,7 +115,7 @@ class Run(RunDir):
         callbacks: Sequence[Callback] = (),
         trust_tokenizer: bool = False,
     ) -> Run:
-        """Go on with the fit; return this run, which is then what the fit has come to.
+        """Continue the fit; return this run, which then has the new results.
 
         iterations: in all; None takes the run's own, which a finished run has done already.
         time_limit: seconds. Raises DataError where the corpus is gone, ConfigError where it has

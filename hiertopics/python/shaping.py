@@ -1,4 +1,4 @@
-"""``shape``: a fitted tree cut into other numbers of nodes by level, and what that costs."""
+"""``shape``: a fitted tree cut into other numbers of nodes by level, and the price of it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def shape(
     argv: Sequence[str] = (),
     trust_tokenizer: bool = False,
 ) -> Shaped:
-    """Write a run whose tree has so many nodes at each level between the root and the leaves.
+    """Write a run of a tree with given numbers of nodes by level between root and leaves.
 
     branches: coarse to fine, as ``model.branches``; a node that would have a single child is
     replaced by this child. The leaves keep their topics and what documents have of them; refit:

@@ -1,4 +1,4 @@
-"""The run directory: what a fit leaves there, and what any command finds in it.
+"""The run directory: files that a fit writes, and that all commands read.
 
 rundir: a run on disk, read. artifacts, rows: what is written for readers. checkpoints: states
 to go on from. manifest: what a run was made from. scorefiles: the folder ``eval``.

@@ -1,4 +1,4 @@
-"""What a fit writes for its readers: its inputs, the summarised state, a sampler's draws."""
+"""Output files of a fit: its inputs, the summarised state, a sampler's draws."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LARGE = 1 << 25
 def write_inputs(
     run: RunDir, experiment: Experiment, train: Bags | Vectors, split: Split
 ) -> dict[str, str]:
-    """Write what a fit works on, as it is known before the first iteration; return the seals."""
+    """Write the inputs of a fit as known before the first iteration; return the seals."""
     groups = train.groups.names if train.groups else ()
     run.write_config(experiment)
     files.write_text(run.file("vocab.txt"), _lines(train.vocab))
@@ -52,7 +52,7 @@ def write_inputs(
 
 
 def write_documents(run: RunDir, corpus: Corpus) -> None:
-    """Write documents.jsonl anew with what the file of the run's corpus does not hold of it."""
+    """Write documents.jsonl again with facts that the file of the run's corpus does not hold."""
     rows = run.split.train_docs
     lines = documents_lines(corpus.select(rows), rows)
     if lines is not None:
@@ -152,17 +152,17 @@ def has_support_of(run: RunDir, seals: Mapping[str, str], model: str) -> bool:
 
 
 def present_seals(run: RunDir) -> dict[str, str]:
-    """Return the seals of what is there of a run's inputs and summary."""
+    """Return the seals of the present files of a run's inputs and summary."""
     return run.seals(name for name in (*INPUTS, DOCUMENTS, *SUMMARY) if run.file(name).exists())
 
 
 def draw_seals(run: RunDir) -> dict[str, str]:
-    """Return the seals of the kept draws as they stand on disk."""
+    """Return the seals of the kept draws on disk."""
     return run.seals(f"{DRAWS}{path.name}" for path in run.numbered("draws"))
 
 
 def write_draw(run: RunDir, iteration: int, summary: Summary, paths: I32 | None = None) -> None:
-    """Keep one draw of a sampler: the arrays of model.npz and theta of the training documents.
+    """Write one draw of a sampler: the arrays of model.npz and theta of the training documents.
 
     paths: of several chains, those of all of them (``PerChain``). Raises NumericalError for what
     is no distribution.

@@ -50,7 +50,7 @@ def newest_checkpoint(run: RunDir) -> int:
 
 
 class Fitted(NamedTuple):
-    """What a state belongs to: who made it, how, and of which corpus.
+    """The origin of a state: its backend, its settings, and its corpus.
 
     stamp: of corpus and split. seen: the training corpus, or rows.
     """

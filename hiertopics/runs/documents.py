@@ -1,4 +1,4 @@
-"""What a run keeps of its training documents for eyes: names, marks, metadata, the first letters.
+"""Facts about training documents that a run keeps: names, marks, metadata, snippets.
 
 A line of documents.jsonl for each, in the order of theta; so that a run can be given away, and its
 topics be read, without the corpus.
@@ -26,7 +26,7 @@ MARKS = ("groups", "labels")
 
 
 class Documents(NamedTuple):
-    """What is known of training documents, an entry each; None where they have none.
+    """Facts about training documents, an entry each; None if there are none.
 
     tags: groups and labels, by these words, and columns of metadata by their own names.
     """

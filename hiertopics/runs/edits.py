@@ -34,7 +34,7 @@ EXAMPLES: Mapping[str, str] = {
 
 
 class Named(NamedTuple):
-    """A node as it is written: its number in the run, and words of it."""
+    """A node in an edit: its number in the run, and some of its words."""
 
     number: int
     words: str
@@ -44,7 +44,7 @@ class Named(NamedTuple):
 
 
 class Edit(NamedTuple):
-    """An edit. nodes: of a merge those that become one, of a move the node and what it goes below.
+    """An edit. nodes: to be merged; for a move the node and its new parent.
 
     line: where it stands in its file; 0: in none. into: the number of topics that a split makes.
     """
@@ -120,7 +120,7 @@ def _node(path: Path, line: int, written: object) -> Named:
 
 
 def edits_of(run: RunDir) -> list[Edit]:
-    """Return the edits that stand in a run's folder; none where there is no file."""
+    """Return the edits in a run's folder; none if there is no file."""
     path = run.file(EDITS)
     return read_edits(path) if path.exists() else []
 
@@ -152,7 +152,7 @@ def named(tree: Tree, vocab: Sequence[str], node: int) -> Named:
 
 
 class Words:
-    """The words by which nodes of a run are known: its first ones, in any order of views."""
+    """The words that identify nodes of a run: their first words, in any order of views."""
 
     def __init__(self, tree: Tree, vocab: Sequence[str]) -> None:
         self._orders = (tree, by_name(tree, vocab))
@@ -170,7 +170,7 @@ class Words:
 
 
 def require_fitting(run: RunDir, edits: Sequence[Edit], path: Path) -> None:
-    """Raise DataError for the first edit that names no node of a run, or one of other words."""
+    """Raise DataError for the first edit of an unknown node, or of a node with other words."""
     words, shown = Words(run.tree, run.vocab), set(run.tree.shown.tolist())
     for edit in edits:
         for node in edit.nodes:

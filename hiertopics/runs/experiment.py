@@ -1,4 +1,4 @@
-"""From what the user said (defaults, file, ``--set``, flags) to a checked experiment."""
+"""From the user's settings (defaults, file, ``--set``, flags) to a checked experiment."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def flags_of(
     iterations: int | None = None,
     data: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return the settings that have an argument of their own as flags; None is an absent one.
+    """Return the settings of arguments with their own flags; None is an absent one.
 
     data: entries of the ``data`` section, by their Python names.
     """

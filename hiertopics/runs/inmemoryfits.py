@@ -14,7 +14,7 @@ from hiertopics.settings.config import Experiment
 def fitted_in_memory(
     experiment: Experiment, corpus: Any, settings: Settings, first: Context, n_iterations: int
 ) -> Summary:
-    """Return what a fit of so many iterations summarises.
+    """Return the summary of a fit of the given number of iterations.
 
     corpus: what the backend of the experiment observes. first: context of the start. Raises
     NumericalError for what is no distribution.

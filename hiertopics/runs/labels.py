@@ -1,4 +1,4 @@
-"""labels.csv: what people call the nodes of a run, which ones they hide, and their notes.
+"""labels.csv: names, notes and hidden nodes that people set for a run.
 
 A row for each node that somebody labelled: node, words, name, hidden, note. The words tell which
 node was meant: a fit that went on may have given its number to another one. The page of ``report``
@@ -45,7 +45,7 @@ class Row(NamedTuple):
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Return the rows of a file, none where there is no file; DataError where one is wrong."""
+    """Return the rows of a file, none if there is no file; DataError if a row is wrong."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
@@ -102,7 +102,7 @@ def _row(path: Path, line: int, header: list[str], cells: list[str]) -> Row:
 
 
 def one_line(text: str) -> str:
-    """Return a name without line ends, and with one blank for many."""
+    """Return a name without line ends, with single blanks."""
     return " ".join(text.split())
 
 
@@ -158,7 +158,7 @@ def _warn(what: str) -> None:
 def name_nodes(
     run: RunDir, tree: Tree, vocab: Sequence[str], names: Mapping[int, str]
 ) -> list[str]:
-    """Give rows of a run's new tree their names; what somebody wrote about them stays.
+    """Name the rows of a run's new tree; labels that people wrote stay.
 
     Rows that an earlier fit gave those names get the words of this one, and go where their nodes
     have become others. Returns what is wrong with a file that is left alone.
@@ -187,7 +187,7 @@ def name_nodes(
 def fitting(
     rows: Sequence[Row], tree: Tree, vocab: Sequence[str]
 ) -> tuple[dict[int, Label], list[tuple[int, str]]]:
-    """Return the labels that fit, by row of the tree, and (line, what is wrong) of the others.
+    """Return the valid labels, by row of the tree, and (line, problem) of the others.
 
     A row without words fits whatever has its number. Rows of clusters (``a3``) concern an arranged
     tree alone, and there those clusters that it shows.

@@ -1,4 +1,4 @@
-"""manifest.json: what it must hold, and what of it says what the run was made from."""
+"""manifest.json: its required entries, and those that describe the run's origin."""
 
 from __future__ import annotations
 

@@ -54,8 +54,8 @@ _READING = threading.Lock()
 
 @dataclass(frozen=True)
 class Matched:
-    """A corpus over a run's vocabulary (or vectors over its columns), and how many tokens were
-    not in it.
+    """A corpus over a run's vocabulary (or vectors over its columns), and the number of tokens
+    outside it.
     """
 
     corpus: Any
@@ -114,7 +114,7 @@ def phrases_of(run: RunDir) -> JoinedWords | None:
 
 
 def described(own: DataConfig, corpus: Path | str, data: Mapping[str, Any]) -> DataConfig:
-    """Return the section for a file of new documents: what ``data`` leaves out is as in ``own``."""
+    """Return the section for a file of new documents; ``own`` fills missing entries of ``data``."""
     trust(data)
     config = structs.replace(DataConfig(), corpus=str(corpus), **dict(data))
     if config.from_ is None and own.from_ is not None:
@@ -369,5 +369,5 @@ def _require_form(path: Path) -> None:
 
 
 def columns_of(run: RunDir) -> tuple[str, ...] | None:
-    """Return what the columns of a table without names are: the run's words, if it made none."""
+    """Return the names of a table's unnamed columns: the run's words, unless it made them."""
     return None if run.experiment.data.discretise else run.vocab

@@ -1,4 +1,4 @@
-"""What a run was made from: config, corpus, split, and other runs."""
+"""The origin of a run: config, corpus, split, and other runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from hiertopics.settings.identity import config_hash, differing_keys
 
 
 def parent_record(run: RunDir) -> dict[str, Any]:
-    """Return what a run that is made of ``run`` says of it: its name, how it was fitted, its seal.
+    """Return the record of a parent run ``run``: its name, settings and seal.
 
     Keys: run (the name of its folder), backend, seed, config (the hash), model (the seal of
     model.npz).
@@ -53,7 +53,7 @@ def refuse_unfitted(run: RunDir) -> None:
 
 
 def refuse_begun_elsewhere(run: RunDir) -> None:
-    """Raise UsageError where a run that has no checkpoint began where another one ended."""
+    """Raise UsageError if a run without a checkpoint began at the end of another run."""
     made_by = str(run.manifest.get(MADE_BY, ""))
     if made_by.partition(" ")[0] == CONTINUED:
         raise UsageError(
@@ -63,7 +63,7 @@ def refuse_begun_elsewhere(run: RunDir) -> None:
 
 
 class Origin(NamedTuple):
-    """What a run was made from. whole: before the split, train: after it; split: its hash.
+    """The origin of a run. whole: before the split, train: after it; split: its hash.
 
     lineage: entries on the runs that it was made of, if there are any.
     """
@@ -146,7 +146,7 @@ def _versions(experiment: Experiment) -> dict[str, str]:
 
 
 def refuse_unlike(runs: Sequence[RunDir], command: str) -> None:
-    """Raise UsageError where runs are not of one tree backend, corpus and split, or too few."""
+    """Raise UsageError unless several runs have one tree backend, corpus and split."""
     if len(runs) < 2:
         raise UsageError(f"{command} takes two runs or more: a tree, and others of the same split")
     for run in runs:

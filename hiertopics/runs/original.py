@@ -12,7 +12,7 @@ from hiertopics.runs.rundir import RunDir
 
 
 class Original(NamedTuple):
-    """The corpus (or vectors) of a fit before its split, and what of it was trained on."""
+    """The corpus (or vectors) of a fit before its split, and the training part."""
 
     whole: Any
     train: Any

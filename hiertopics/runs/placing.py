@@ -1,4 +1,4 @@
-"""Where documents lie under a tree, some at a time, and files with a row for each."""
+"""Places of documents under a tree, computed in blocks, and files with a row for each."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def spans(doc_pairs: I64, n_nodes: int) -> Iterator[tuple[int, int]]:
 
 
 def together(parts: Iterable[Posterior], shape: tuple[int, int], room: Room) -> Posterior:
-    """Return what was found of blocks of documents, one behind the other, as one.
+    """Return the results of blocks of documents as one, in order.
 
     shape: of theta, all documents by nodes. room: where its arrays are made.
     """
@@ -104,7 +104,7 @@ class _Rows:
 
 
 class Known(NamedTuple):
-    """What is known of placed documents: names, if they have any, and int64 tokens of each."""
+    """Facts about placed documents: names, if they have any, and int64 tokens of each."""
 
     names: Sequence[str] | None
     lengths: I64

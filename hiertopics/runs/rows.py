@@ -1,4 +1,4 @@
-"""Nodes and documents as records: what tree.json, topics.csv, ``docs`` and ``infer`` hold."""
+"""Nodes and documents as records: for tree.json, topics.csv, ``docs`` and ``infer``."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ SMALL = 0.01
 
 
 def place_of(doc: int, tree: Tree, theta: sparse.csr_array, paths: Paths | None) -> dict[str, Any]:
-    """Return path and probability, where documents have one path each, and the main topics.
+    """Return path and probability, if documents have one path each, and the main topics.
 
     theta: CSR [n_docs, n_nodes]. topics: pairs of an id and a share, the largest first.
     """
@@ -184,7 +184,7 @@ def place_of(doc: int, tree: Tree, theta: sparse.csr_array, paths: Paths | None)
 
 
 class Told(NamedTuple):
-    """A tree with its words, what people said of its nodes, and their automatic names."""
+    """A tree with its words, people's labels of its nodes, and their automatic names."""
 
     tree: Tree
     vocab: Sequence[str]
@@ -200,7 +200,7 @@ def placed_rows(
     lengths: I64,
     docs: Iterable[int],
 ) -> list[dict[str, Any]]:
-    """Return a record for each of ``docs``: doc (from 1), name, words (known ones), and its place.
+    """Return a record for each of ``docs``: doc (from 1), name, words (known ones), and place.
 
     topic_words: the top words of the last node of its path, or of its main topic; topic_name: that
     node's name (``names_above``), only where somebody named nodes. topic_auto_name: its automatic
@@ -227,7 +227,7 @@ def placed_rows(
 
 
 def names_above(tree: Tree, labels: Labels) -> list[str] | None:
-    """Return of each node its name or that of the nearest node above with one; None without any."""
+    """Return each node's name or that of the nearest named node above; None if there is none."""
     if not any(label.name for label in labels.values()):
         return None
     called: list[str] = []
@@ -238,14 +238,14 @@ def names_above(tree: Tree, labels: Labels) -> list[str] | None:
 
 
 def last_of(record: Mapping[str, Any]) -> int | None:
-    """Return the last node of a document's path, or its main topic; None of an empty one."""
+    """Return the last node of a document's path, or its main topic; None if it is empty."""
     if record.get("path"):
         return int(record["path"][-1])
     return int(record["topics"][0][0]) if record["topics"] else None
 
 
 def placed_kinds(has_paths: bool, is_named: bool) -> dict[str, str]:
-    """Return what the columns of ``placed_rows`` hold, for parquet."""
+    """Return the types of the columns of ``placed_rows``, for parquet."""
     where = {"path": "ids", "probability": "number"} if has_paths else {}
     name = {"topic_name": "text"} if is_named else {}
     own = {"doc": "whole", "name": "text", "words": "whole"}

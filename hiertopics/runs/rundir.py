@@ -1,4 +1,4 @@
-"""The run directory: what any command reads there, its lock, and the two files that grow.
+"""The run directory: its readers, its lock, and the two files that grow.
 
 Layout and guarantees: docs/runs.md. Everything in it opens with numpy, json and a text editor.
 """
@@ -160,7 +160,7 @@ class RunDir:
 
     @contextmanager
     def made(self) -> Iterator[None]:
-        """Make the folder and hold it as ``locked``; where no run comes of it, it goes again.
+        """Make the folder and hold it as ``locked``; remove it again if no run comes of it.
 
         After an error, files are removed that were not there before, as long as there is no
         manifest. Raises what ``create`` and ``locked`` raise.
@@ -201,7 +201,7 @@ class RunDir:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the run for one writer; the lock falls with the process, however it dies.
+        """Lock the run for one writer; the lock ends with the process, even if that is killed.
 
         Raises RunError where another process holds it, or where a file of it is a symbolic link.
         """
@@ -229,7 +229,7 @@ class RunDir:
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """The manifest as it stands on disk."""
+        """The manifest on disk."""
         return read_manifest(self.path)
 
     @property
@@ -244,7 +244,7 @@ class RunDir:
 
     @cached_property
     def experiment(self) -> Experiment:
-        """The config that the run was fitted with; a key that it lacks means what it did then."""
+        """The run's config; missing keys have the meaning of the time of the fit."""
         return fitted_experiment(self.path, self.manifest)
 
     def write_config(self, experiment: Experiment) -> None:
@@ -254,14 +254,14 @@ class RunDir:
 
     @cached_property
     def tree(self) -> Tree:
-        """The summarised tree; RunError where the fit has not come to one."""
+        """The summarised tree; RunError if the fit has none yet."""
         if not self.has_model and self.manifest["status"] != "done":
             raise RunError(f"{self.path} has no model yet; give the fit's command again, to go on")
         path = self.sealed("model.npz")
         return _tree(path, files.read_npz(path))
 
     def require_node(self, node: int) -> int:
-        """Return a node; UsageError where the tree shows no such one."""
+        """Return a node; UsageError if the tree shows no such node."""
         shown = self.tree.shown
         if node not in shown:
             known = f"; they go from {shown[0]} to {shown[-1]}" if len(shown) else ""
@@ -270,7 +270,7 @@ class RunDir:
 
     @property
     def has_model(self) -> bool:
-        """Whether a fit has come to a summary, its last one or an earlier one."""
+        """Whether a fit of the run has written a summary, the last fit or an earlier one."""
         name = "model.npz"
         if not (self.exists and self.file(name).exists()):
             return False
@@ -300,11 +300,11 @@ class RunDir:
         return path
 
     def seals(self, names: Iterable[str]) -> dict[str, str]:
-        """Return the seals of files of the run as they stand on disk."""
+        """Return the seals of files of the run on disk."""
         return {name: files.seal(self.file(name)) for name in names}
 
     def broken_seal(self) -> str | None:
-        """Return a sealed file that is missing or another one, if any; draws are not asked for."""
+        """Return a sealed file that is missing or changed, if any; draws are not checked."""
         for name in self.manifest.get(FILES, ()):
             if name.startswith(DRAWS):
                 continue
@@ -464,7 +464,7 @@ class RunDir:
 
     @cached_property
     def split(self) -> Split:
-        """What was put aside."""
+        """The held-out split."""
         path = self.sealed("split.npz")
         with files.readable(path, KeyError, ValueError, TypeError, IndexError):
             split = Split.from_arrays(files.read_npz(path))
@@ -502,7 +502,7 @@ class RunDir:
             yield self._draw_in(path)
 
     def draw(self, number: int) -> tuple[Tree, sparse.csr_array]:
-        """Return one of ``draws``, by its place among them."""
+        """Return one of ``draws``, by its number."""
         return self._draw_in(self._drawn()[number])
 
     def _draw_in(self, path: Path) -> tuple[Tree, sparse.csr_array]:
@@ -532,7 +532,7 @@ class RunDir:
                 yield from paths
 
     def metrics(self) -> list[dict[str, Any]]:
-        """Return the lines of metrics.jsonl; a last one that was half-written is passed over.
+        """Return the lines of metrics.jsonl; a half-written last line is skipped.
 
         An objective that was no finite number is null there, or in older files NaN.
         """
@@ -548,11 +548,11 @@ class RunDir:
         return [row for row in (*rows, last) if row is not None]
 
     def append_metrics(self, row: Mapping[str, Any]) -> None:
-        """Add one line to metrics.jsonl; raises RunError where the disk refuses."""
+        """Add one line to metrics.jsonl; raises RunError if the disk refuses."""
         self._append("metrics.jsonl", files.to_json(row))
 
     def cut_metrics(self, iteration: int) -> None:
-        """Drop the lines of metrics.jsonl past ``iteration`` (and one that was half-written)."""
+        """Drop the lines of metrics.jsonl after ``iteration``, and a half-written line."""
         path = self.file("metrics.jsonl")
         if path.exists():
             kept = [row for row in self.metrics() if row["iteration"] <= iteration]

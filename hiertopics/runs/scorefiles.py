@@ -1,4 +1,4 @@
-"""The folder ``eval`` of a run: every score that was ever asked for, and what is behind it."""
+"""The folder ``eval`` of a run: every score so far, and its arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is never written: numbers that are not finite, negative shares, shares that do not sum to 1.
+"""Checks before writing: no infinite numbers, negative shares, or sums other than 1.
 
 One place for every backend: what a fit summarises, what inference returns, what a score says. The
 error names the setting, or the size of the data, that is farthest from what is usual. What is
@@ -54,7 +54,7 @@ def check_objective(value: float, name: str) -> float:
 
 
 def check_summary(summary: Summary) -> None:
-    """Raise NumericalError where a tree or its theta is not what it must be."""
+    """Raise NumericalError unless a tree and its theta are valid."""
     with np.errstate(all="ignore"):
         _check_tree(summary.tree)
         _check_sparse_shares(summary.theta, "theta")
@@ -63,7 +63,7 @@ def check_summary(summary: Summary) -> None:
 
 
 def check_posterior(posterior: Posterior) -> None:
-    """Raise NumericalError where theta or the paths of new documents are not what they must be."""
+    """Raise NumericalError unless theta and paths of new documents are valid."""
     with np.errstate(all="ignore"):
         _check_sparse_shares(posterior.theta, "theta")
         if posterior.paths is not None:
@@ -73,7 +73,7 @@ def check_posterior(posterior: Posterior) -> None:
 
 
 def check_fitted(tree: Tree, backend: AnyBackend, settings: Settings[Any, Any]) -> None:
-    """Raise RunError where a tree lacks what its backend needs, or has it in another shape."""
+    """Raise RunError if a tree lacks arrays that its backend needs, or has other shapes."""
     lengths = _lengths(tree, settings)
     try:
         _require_extra(tree, backend, lengths)
@@ -86,7 +86,7 @@ def check_fitted(tree: Tree, backend: AnyBackend, settings: Settings[Any, Any]) 
 
 
 def check_extra(tree: Tree, backend: AnyBackend, settings: Settings[Any, Any]) -> None:
-    """Raise ValueError where ``Tree.extra`` of a backend is not what ``Backend.extra`` declares.
+    """Raise ValueError unless ``Tree.extra`` of a backend matches ``Backend.extra``.
 
     A declared axis must have a length that is known (a whole number, a size of the tree, a setting)
     or be one of two arrays: any other array fits an axis whose name is misspelt.

@@ -1,4 +1,4 @@
-"""The cache: what a document has said comes again, around any model's mixture p(w | d).
+"""The cache model: words of a document come again, around any model's mixture p(w | d).
 
 Each document draws its words from a Pitman-Yor process around its mixture (theory/bursts 3 to 5).
 Two numbers of the whole corpus, discount and concentration, are learned from no scored token.
@@ -61,7 +61,7 @@ class Trial(NamedTuple):
 
 
 class Cache(NamedTuple):
-    """What was learned, from what. n_docs, n_tokens: documents and tokens that were predicted.
+    """Learned numbers and their source. n_docs, n_tokens: documents and predicted tokens.
 
     at_limit: whether the concentration lies at the first or the last of its values.
     """

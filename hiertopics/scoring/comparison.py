@@ -160,7 +160,7 @@ def _behind(
 def lost(
     mine: Mapping[str, NDArray[Any]], other: Mapping[str, NDArray[Any]], suffix: str = ""
 ) -> Score:
-    """Return by how much a score is behind another one on the same documents.
+    """Return the difference of a score to another one on the same documents.
 
     suffix: that of the columns, ``WITH_CACHE`` for scores with a cache.
     """

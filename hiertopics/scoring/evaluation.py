@@ -1,4 +1,4 @@
-"""``eval --heldout``: a run's score on what was put aside, or on another corpus.
+"""``eval --heldout``: a run's score on its held-out part, or on another corpus.
 
 The protocols are explained in docs/evaluation.md and live in ``hiertopics.scoring.protocols``.
 """

@@ -1,4 +1,4 @@
-"""``judge --score``: how well people told what belongs to a node, from the sheets they filled in.
+"""``judge --score``: the accuracy of people's answers in sheets about a tree's nodes.
 
 An answer counts 1 where it is right and 0 where it is wrong. Of a document, grades above the middle
 say that it belongs, grades below that it does not, and the middle counts one half. So whoever

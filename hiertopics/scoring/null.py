@@ -43,7 +43,7 @@ def null_check(
     say: Callable[[str], None] = lambda line: print(line, file=sys.stderr),
     trust_tokenizer: bool = False,
 ) -> dict[str, Any]:
-    """Fit what a run was fitted to, its words shuffled, ``n_fits`` times; return how that looks.
+    """Fit a run's corpus with shuffled words ``n_fits`` times; return the comparison.
 
     Each fit has its own shuffle and its own seed; both derive from the run's own. say: is told how
     long it will take. Kept in the run's folder ``eval``.

@@ -1,4 +1,4 @@
-"""What the protocols and the tasks of ``eval`` have in common: request, options, results."""
+"""Shared code of the protocols and tasks of ``eval``: request, options, results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Metrics = Mapping[str, Any]
 
 
 class Request(NamedTuple):
-    """What is scored. data: entries of the ``data`` section that describe a corpus file."""
+    """A request for scores. data: entries of the ``data`` section that describe a corpus file."""
 
     run: RunDir
     data: Mapping[str, Any]
@@ -88,7 +88,7 @@ def answer(
 def choose_options(
     options: Any, given: Mapping[str, Any], data: Mapping[str, Any], owner: str
 ) -> Any:
-    """Return the NamedTuple ``options`` with what was given; None and False are defaults.
+    """Return the NamedTuple ``options`` with the given values; None and False are defaults.
 
     owner: the task or protocol, for messages. Raises UsageError for what has no meaning there, and
     for a value of another type than the default's.

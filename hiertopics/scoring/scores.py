@@ -40,12 +40,12 @@ def word_chances(theta: sparse.csr_array, phi: F64, scored: sparse.csr_array) ->
 
 
 def log_likelihoods(chances: F64, scored: sparse.csr_array) -> F64:
-    """Return each document's log likelihood [n_docs] of its scored tokens, one by one."""
+    """Return each document's log likelihood [n_docs] of its scored tokens, taken separately."""
     return _per_row(scored, scored.data * np.log(chances))
 
 
 def perplexity_of(chances: F64, times: NDArray[Any]) -> float | None:
-    """Return the perplexity of tokens: of chances [n], each of so many; None of none."""
+    """Return the perplexity of tokens from probabilities [n] and their counts; None if empty."""
     n_tokens = times.sum()
     return float(np.exp(-(times @ np.log(chances)) / n_tokens)) if n_tokens else None
 

@@ -1,4 +1,4 @@
-"""The settings of an experiment: what they mean, where they come from, how they are read.
+"""The settings of an experiment: their meaning, their sources, and their readers.
 
 config: the sections and their keys, an Experiment built of them, and every key with its default as
 a commented file. layers: defaults, file, ``--set`` and flags laid over each other, each problem

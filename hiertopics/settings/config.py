@@ -56,7 +56,7 @@ class Discretise(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class Phrases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Which pairs of neighbours become one word."""
+    """The choice of pairs of neighbours that become one word."""
 
     npmi: Annotated[
         float,
@@ -84,7 +84,7 @@ Summarise = Annotated[
 class DataConfig(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename={"from_": "from"}
 ):
-    """What is read, and how it is split; raises ValueError where entries make no sense."""
+    """The input and its split; raises ValueError if entries make no sense."""
 
     corpus: Annotated[str | None, Meta(description="Corpus file or folder.")] = None
     from_: Annotated[
@@ -330,7 +330,7 @@ class InferenceConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
 
 
 class SamplerConfig(InferenceConfig, frozen=True, kw_only=True):
-    """The schedule of a backend whose successive states are draws; thinned ones are kept."""
+    """The schedule of a sampler, whose states are draws; thinned draws are kept."""
 
     burn_in: Annotated[
         int, Meta(ge=0, description="Number of iterations before the first kept draw.")
@@ -372,7 +372,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Experiment(Header, frozen=True, kw_only=True):
-    """All that a fit needs to know, checked; ``build`` makes one.
+    """All checked settings of a fit; ``build`` makes them.
 
     ``model`` and ``inference`` are the backend's own structs.
     """
@@ -386,7 +386,7 @@ class Experiment(Header, frozen=True, kw_only=True):
 def build(
     layers: Layers, *, model_type: type[msgspec.Struct], inference_type: type[InferenceConfig]
 ) -> Experiment:
-    """Merge named layers of settings, the later one winning, and check every key.
+    """Merge named layers of settings, where a later layer wins, and check every key.
 
     Raises ConfigError with all problems, each naming the layer that caused it.
     """

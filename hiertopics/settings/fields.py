@@ -35,7 +35,7 @@ def nested_in(kind: type[msgspec.Struct]) -> Mapping[str, type[msgspec.Struct]]:
 
 
 def nested(annotation: object) -> type[msgspec.Struct] | None:
-    """Return the struct that a mapping fills in a field of this type, if there is one."""
+    """Return the struct for a mapping in a field of this type, if there is one."""
     info = inspect.type_info(annotation)
     return next((part.cls for part in _members(info) if isinstance(part, inspect.StructType)), None)
 
@@ -47,7 +47,7 @@ def description(annotation: object) -> str:
 
 
 def expectation(annotation: object) -> str:
-    """Return what a field of this type takes: ``a number > 0 or null``.
+    """Return the expected value of a field of this type: ``a number > 0 or null``.
 
     Raises TypeError for a type that no setting may have.
     """

@@ -15,7 +15,7 @@ FIRST = 1
 
 
 class Change(NamedTuple):
-    """What a setting meant where it was left out, before the defaults of ``number``.
+    """The earlier meaning of an absent setting, before the defaults of ``number``.
 
     backend: its name, or ``*`` for all. key: dotted, such as ``model.gamma``. before: the former
     default; of a setting that is new, what all runs did without it.
@@ -133,7 +133,7 @@ def version() -> int:
 
 
 def meant(key: str, backend: str, made: int) -> tuple[object, ...]:
-    """Return what a key meant under the defaults of number ``made``; nothing: what it means now."""
+    """Return a key's meaning under the defaults of number ``made``; nothing: the present one."""
     after = [
         change
         for change in CHANGES
@@ -143,7 +143,7 @@ def meant(key: str, backend: str, made: int) -> tuple[object, ...]:
 
 
 def left_out(settings: Mapping[str, object], backend: str, made: int) -> dict[str, object]:
-    """Return, nested, what the settings of a run leave out and would mean otherwise now.
+    """Return, nested, the absent settings of a run that would have another meaning now.
 
     made: the number of the defaults that it was made under. A key of a mapping inside a section
     counts as left out only where the mapping is given.

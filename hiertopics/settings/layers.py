@@ -85,7 +85,7 @@ def _nested_under(parts: Sequence[str], value: object) -> dict[str, object]:
 
 
 class Reader:
-    """Reads one section after another and collects what is wrong in all of them."""
+    """Reads one section after another and collects the problems of all of them."""
 
     def __init__(self, layers: Layers, kinds: Mapping[str, type[msgspec.Struct]]) -> None:
         self.layers = layers

@@ -180,7 +180,7 @@ def lines_within(path: Path) -> dict[str, tuple[int, list[int]]]:
 
 
 def parse_value(text: str) -> object:
-    """Return the value that ``text`` stands for in a YAML file.
+    """Return the value of ``text`` in a YAML file.
 
     Raises ConfigError (without a place: the caller knows it) if ``text`` is not YAML.
     """

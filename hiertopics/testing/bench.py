@@ -70,7 +70,7 @@ class Bench:
 
     @property
     def has_paths(self) -> bool:
-        """Whether a document is at a node, or at those of one path."""
+        """Whether a document is at one node, or at the nodes of one path."""
         return self.name.startswith(("hlda-", "hca-", "tssb-"))
 
     @property
@@ -84,7 +84,7 @@ class Bench:
         return 1 if "inference.sampler=irp" in self.small else 1000
 
     def seen(self, corpus: Any) -> Any:
-        """Return a corpus as the backend observes it: counts, the table of them, or of what is."""
+        """Return a corpus in the form that the backend observes: counts, a table, or signs."""
         if not self.of_vectors or not isinstance(corpus, Corpus):
             return corpus
         table = to_vectors(corpus)
@@ -162,7 +162,7 @@ class Bench:
         return self.module.log_density(summary.tree, self.seen(corpus), self.settings)
 
     def infer(self, summary: Summary, corpus: Corpus, workers: int = 1) -> Any:
-        """Return what the backend says of new documents."""
+        """Return the backend's posterior of new documents."""
         with Workers(workers) as pool:
             context = Context(0, 0, pool)
             return self.module.infer(summary.tree, self.seen(corpus), self.settings, context)

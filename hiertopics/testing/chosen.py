@@ -10,7 +10,7 @@ PLUGIN = "hiertopics-chosen"
 
 
 class Chosen:
-    """A pytest plugin that holds the cases to be tested: one backend and its variants."""
+    """A pytest plugin with the cases to be tested: one backend and its variants."""
 
     def __init__(self, cases: list[Case]) -> None:
         self.cases = cases

@@ -1,4 +1,4 @@
-"""Small corpora: one that differs in all that counts, and corpora unlike any other."""
+"""Small corpora: an ordinary one, and corpora with extreme features."""
 
 from __future__ import annotations
 

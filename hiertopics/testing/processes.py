@@ -31,7 +31,7 @@ class Place(NamedTuple):
 
 
 class Task(NamedTuple):
-    """Work on the state of a piece; line and generation say which one. step: the next comes."""
+    """A task on the state of a piece; line and generation identify it. step: the next one comes."""
 
     key: int
     line: int
@@ -43,7 +43,7 @@ class Task(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """Begin a line of states from another one."""
+    """Start a line of states from another one."""
 
     line: int
     new: int
@@ -92,7 +92,7 @@ def whole_state(piece: Any, state: Any, message: Any) -> Any:
 
 
 def answered(piece: Any, state: Any, message: tuple[Callable[[Any], Any], Any]) -> Any:
-    """Return what a task answers to its message."""
+    """Return a task's answer to its message."""
     task, own = message
     return task(own)
 
@@ -116,7 +116,7 @@ class Processes:
             self.processes.append(process)
 
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
-        """Return ``[function(item) for item in items]``: what is no piece stays here."""
+        """Return ``[function(item) for item in items]``: work without pieces stays here."""
         return [function(item) for item in items]
 
     def deal(self, task: Any, messages: Sequence[Any]) -> list[Any]:
@@ -173,7 +173,7 @@ class ElsewherePieces:
         self.line, self.generation = line, generation
 
     def step(self, task: Any, message: Any, added: Any = None) -> list[Any]:
-        """See ``Pieces``; each piece is sent what is made of a message for all."""
+        """See ``Pieces``; each piece gets its own form of a message for all."""
         if isinstance(message, Shared):
             message = message.make(message.arrays, message.recipe, message.table, self.engine)
         results = self._all(task, message, step=True)

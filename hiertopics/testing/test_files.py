@@ -44,13 +44,13 @@ def command(bench: Bench, *words: object) -> list[str]:
 
 
 def fit(bench: Bench, corpus: Path, run: Path, *words: object) -> subprocess.CompletedProcess[str]:
-    """Fit a corpus in a process of its own."""
+    """Fit a corpus in a separate process."""
     asked = ("fit", corpus, "-b", bench.name, "-o", run, "-q", *words)
     return subprocess.run(command(bench, *asked), capture_output=True, text=True)
 
 
 def results(run: Path) -> dict[str, bytes]:
-    """Return the bytes of what a fit finds."""
+    """Return the bytes of the results of a fit."""
     return {name: (run / name).read_bytes() for name in RESULTS}
 
 

@@ -1,4 +1,4 @@
-"""A backend has the names of the contract, its records are what they must be, it simulates."""
+"""A backend has the names of the contract, valid records, and a simulation."""
 
 from __future__ import annotations
 

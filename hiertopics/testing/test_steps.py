@@ -1,4 +1,4 @@
-"""Steps: what they conserve, what they depend on, and that a checkpoint holds all of it."""
+"""Steps: conserved quantities, dependencies, and complete checkpoints."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_reading_a_state_does_not_change_it(bench: Bench, corpus: Corpus) -> Non
 
 
 def ends(bench: Bench, corpus: Corpus, engine: Engine) -> tuple[object, ...]:
-    """Return the bytes that a fit ends in, and what is told of it."""
+    """Return the final bytes of a fit, and its messages."""
     data, state = bench.fit(corpus, engine=engine)
     summary = bench.summary_of(state, data, engine)
     told = (summary.theta.data.tobytes(), summary.tree.phi.tobytes())

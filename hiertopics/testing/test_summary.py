@@ -21,7 +21,7 @@ OF_NODES = {
 
 
 def assert_sound(bench: Bench, summary: Summary, corpus: Corpus) -> None:
-    """Assert what holds of every summary; a tree of vectors has those and no words."""
+    """Assert the properties of every summary; a tree of vectors has no words."""
     tree, theta = summary.tree, summary.theta
     assert theta.shape == (corpus.n_docs, tree.n_nodes)
     assert_distributions(theta.toarray())
@@ -38,7 +38,7 @@ def assert_sound(bench: Bench, summary: Summary, corpus: Corpus) -> None:
 
 
 def assert_distributions(rows: np.ndarray) -> None:
-    """Assert that each row is one."""
+    """Assert that each row is a distribution."""
     assert np.isfinite(rows).all() and rows.min() >= 0
     assert rows.sum(axis=1) == pytest.approx(1, abs=1e-9)
 

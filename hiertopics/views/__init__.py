@@ -1,4 +1,4 @@
-"""What people look at: a tree as text, a page or a file for other tools.
+"""Views for people: a tree as text, a page or a file for other tools.
 
 showing: the commands ``show-tree`` and ``export``; topics, documents: ``topics``, ``docs``.
 topictree: a tree with its words, which prints itself. remarks: what is said of nodes

@@ -1,4 +1,4 @@
-"""``label --with``: a command of the user's says what nodes are called."""
+"""``label --with``: a command of the user's names the nodes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ N_SNIPPETS = 3
 
 
 class Answered(NamedTuple):
-    """What a command answered: nodes asked for, those that got a name, and its exit code."""
+    """The answers of a command: nodes asked for, named nodes, and its exit code."""
 
     asked: int
     named: tuple[int, ...]
@@ -37,7 +37,7 @@ class Answered(NamedTuple):
 def label_with(
     run: Path | str | RunDir, command: str, *, depth: int | None = None, overwrite: bool = False
 ) -> Answered:
-    """Give nodes of a run the names that a command answers; each stands as soon as it is read.
+    """Give nodes of a run the names that a command answers; each is saved as soon as it is read.
 
     The command is run once, by the shell. It reads a line of JSON per node (``questions``) and
     writes a line per node in the same order: the name, or nothing for no name. Nothing else is sent
@@ -74,7 +74,7 @@ def label_with(
 
 
 def questions(run: RunDir, tree: Tree, nodes: Iterable[int]) -> Iterator[dict[str, Any]]:
-    """Yield what a command is told of each node.
+    """Yield the command's input about each node.
 
     Keys: node (its id), depth, name (the automatic one), words, parents (automatic names or those
     that people gave, the root's first), siblings (the same), children (the same), snippets (how its

@@ -1,4 +1,4 @@
-"""``topics --by COLUMN``: the share of each topic by what is known of documents, with intervals.
+"""``topics --by COLUMN``: the share of each topic by metadata of documents, with intervals.
 
 A share is the mean, over the documents of a value, of the part of their words that is at or below
 a node. Its interval, and that of its difference from all other documents, comes from resampling

@@ -1,4 +1,4 @@
-"""What further documents changed, node by node: a run beside the one that it went on from."""
+"""Changes by further documents, node by node: a run beside the run that it continued."""
 
 from __future__ import annotations
 

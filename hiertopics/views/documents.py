@@ -91,7 +91,7 @@ def _better(before: _Best, others: _Best, n_docs: int) -> _Best:
 
 
 def document_names(run: RunDir) -> Sequence[int | str]:
-    """Return what the training documents are called: by the run, its corpus, or their numbers."""
+    """Return the names of the training documents: from the run, its corpus, or their numbers."""
     kept = run.documents
     if kept is not None and kept.names is not None:
         return kept.names

@@ -1,4 +1,4 @@
-"""``label``: names and notes of nodes, and which ones are hidden, as every view takes them."""
+"""``label``: names, notes and hidden nodes, which every view uses."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def parse_cut(text: str) -> tuple[int, ...]:
 
 
 def in_levels(tree: Tree, sizes: Sequence[int]) -> Tree:
-    """Return the tree in levels of about so many nodes, below its root where it has a single one.
+    """Return the tree in levels of about n nodes, below its single root if it has one.
 
     A single root is always opened: a level has its children, however few are wanted. A level comes
     of the one above by opening, again and again, the node with most tokens below it into its

@@ -1,4 +1,4 @@
-"""What a view of a tree says of each node besides its words: topics it mixes, side information.
+"""Remarks on nodes in a view of a tree besides words: mixed topics, side information.
 
 Side information are columns of metadata, such as authors or years: those that the run keeps, those
 of the table that it was fitted to, or a file of one line per document of it. It is counted over the

@@ -73,7 +73,7 @@ WITH_REMARKS = ("text", "json", "html")
 
 
 def form_named(name: str) -> Form:
-    """Return the form of that name; raises UsageError with the nearest one where there is none."""
+    """Return the form with that name; raises UsageError with the nearest name otherwise."""
     if name not in FORMS:
         near = get_close_matches(name, FORMS, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(FORMS)}"
@@ -103,7 +103,7 @@ WORDS = 10
 
 
 class Asked(NamedTuple):
-    """What of a tree is wanted; see ``show_tree``."""
+    """The requested part of a tree; see ``show_tree``."""
 
     depth: int | None = None
     words: int = 8
@@ -190,7 +190,7 @@ def _viewed(target: RunDir, asked: Asked, format: str) -> tuple[Tree, View]:
 
 
 def at_first(tree: Tree, asked: Asked) -> Asked:
-    """Return what is shown of a tree to somebody who does not say how deep."""
+    """Return the default view of a tree if no depth is given."""
     if asked.depth is not None or asked.cut is not None or asked.arrange:
         return asked
     depth = first_levels(tree)
@@ -198,7 +198,7 @@ def at_first(tree: Tree, asked: Asked) -> Asked:
 
 
 def least_documents(run: RunDir, format: str, depth: int | None = None) -> int:
-    """Return ``min_docs`` where nobody gives one: what people read leaves out the small nodes.
+    """Return the default ``min_docs``: views for people leave out small nodes.
 
     depth: levels that are shown.
     """

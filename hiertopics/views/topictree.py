@@ -1,4 +1,4 @@
-"""A tree with its words: what Python users and notebooks look at."""
+"""A tree with its words, for Python users and notebooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An engine elsewhere: pieces live in the processes of a Dask cluster, on one machine or many.
+"""The engine of a Dask cluster: pieces live in its processes, on one machine or many.
 
 joining: from ``--cluster`` to an engine. coordinator: the engine, in the process of the fit.
 worker: what lives and is done in the processes of the cluster. watch: who has stopped answering.

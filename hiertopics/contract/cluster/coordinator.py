@@ -80,7 +80,7 @@ class Cluster:
         self.n_workers = sum(self._threads().values())
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-        """Return ``[function(item) for item in items]``: what is no piece stays here."""
+        """Return ``[function(item) for item in items]``: work without pieces stays here."""
         return [function(item) for item in items]
 
     def deal(self, task: Callable[[Item], Result], messages: Sequence[Item]) -> list[Result]:
@@ -88,7 +88,7 @@ class Cluster:
         return Elsewhere(self, self._owners(len(messages))).send("call", task, Each(messages))
 
     def dealt(self, task: Callable[[Item], Result], messages: Sequence[Item]) -> list[Result]:
-        """Return what ``deal`` does; those that are there then answer where a worker is lost.
+        """Return the result of ``deal``; if a worker is lost, the remaining workers answer.
 
         Raises WorkersLost where none is there for a while.
         """

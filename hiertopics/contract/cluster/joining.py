@@ -1,4 +1,4 @@
-"""From what ``--cluster`` says to an engine: of a cluster begun here, or of one that is there."""
+"""From the value of ``--cluster`` to an engine: start a cluster here, or join one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SETTINGS = {
 def engine_of(
     where: str | None, threads: int, tell: Callable[[str], None]
 ) -> AbstractContextManager[Engine]:
-    """Return what does the work: threads of this process, or those of a cluster (``cluster``)."""
+    """Return the engine: threads of this process, or those of a cluster (``cluster``)."""
     return Workers(threads) if where is None else cluster(where, threads, tell)
 
 

@@ -33,7 +33,7 @@ class Sign(NamedTuple):
 
 
 class Watch:
-    """Tells who has stopped answering, again each time that twice as long has passed.
+    """Reports workers that have stopped answering, again after each doubling of the time.
 
     beats: the last heartbeat of each worker by its address; raises TimeoutError where the scheduler
     does not answer. tell: takes a line. A context manager: a thread looks every ``LOOK_EVERY``
@@ -47,7 +47,7 @@ class Watch:
         self._thread = threading.Thread(target=self._look_on, name="watch", daemon=True)
 
     def look(self, now: float) -> None:
-        """Look once, at a time in seconds of a clock of one's own."""
+        """Look once, at a time in seconds of the caller's clock."""
         try:
             beats = self._beats()
         except TimeoutError:

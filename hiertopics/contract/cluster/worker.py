@@ -1,4 +1,4 @@
-"""What a process of a cluster holds and does: pieces and their states, and orders about them."""
+"""The worker's side of a cluster: pieces, their states, and commands about them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Local = TypeVar("Local")
 
 
 class Order(NamedTuple):
-    """What a process is to do with pieces ``numbers`` of ``line``.
+    """A command to a process about the pieces ``numbers`` of ``line``.
 
     kind: call, place, copy, step, ask or forget; ``call`` knows no pieces. generation: that of the
     states. gone: lines that nobody needs any more. function: what is called; for place, build and
@@ -230,7 +230,7 @@ def _arrays(message: Any) -> Iterator[NDArray[Any]]:
 
 
 def sums_of(arrays: Mapping[str, NDArray[Any]]) -> dict[str, int]:
-    """Return a check sum of each array, which knows where in it a number stands."""
+    """Return a check sum of each array, which depends on the position of each number."""
     return {name: zlib.crc32(np.ascontiguousarray(each).data) for name, each in arrays.items()}
 
 
@@ -249,7 +249,7 @@ def whole_state(piece: Any, state: Local, message: None) -> Local:
 
 
 def fingerprint() -> dict[str, str]:
-    """Return what processes must agree on to give the same bytes: versions, and some numbers."""
+    """Return the versions and test numbers that processes must share to give the same bytes."""
     import platform
     from importlib.metadata import version
 

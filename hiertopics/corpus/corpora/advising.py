@@ -1,4 +1,4 @@
-"""Advice on a corpus before it is fitted: what spoils its tree, and which setting mends it.
+"""Advice on a corpus before it is fitted: problems for its tree, and settings against them.
 
 An advice is a sentence and, where a setting mends the fault, that setting. Each threshold is the
 share of documents or tokens from which on the advice is given. No threshold changes a fit, unless
@@ -49,7 +49,7 @@ EXAMPLES, LONGEST_EXAMPLE = 3, 40
 
 
 class Advice(NamedTuple):
-    """What was seen, and the entry of the ``data`` section that mends it; None: no setting does."""
+    """An observation, and the entry of the ``data`` section against it; None: there is none."""
 
     what: str
     key: str | None = None
@@ -63,7 +63,7 @@ class Advice(NamedTuple):
 
 
 def advise(corpus: Corpus, *, text: bool, whole_pages: bool = False) -> tuple[Advice, ...]:
-    """Return what to do about a corpus as it was read, before any word was chosen.
+    """Return advice on a corpus as it was read, before any word was chosen.
 
     text: whether it was raw text, so that it can be cut in another way. whole_pages: whether it was
     read from HTML pages with their navigation.
@@ -87,7 +87,7 @@ def advise(corpus: Corpus, *, text: bool, whole_pages: bool = False) -> tuple[Ad
 
 
 def advise_on_lines(texts: Iterable[str], n_docs: int) -> tuple[Advice, ...]:
-    """Return the advice on lines that stand in nearly all of ``n_docs`` raw texts.
+    """Return advice on lines that stand in nearly all of ``n_docs`` raw texts.
 
     Each word of such a line is in as many documents, so that ``data.max_df`` leaves all of them
     out. A text of one line has no line beside others, and counts as a text without any.

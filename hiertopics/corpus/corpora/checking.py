@@ -33,7 +33,7 @@ MEANINGLESS = ("corpus", "holdout", "vocabulary_from")
 
 @dataclass(frozen=True)
 class Checked:
-    """The files that were read and what is wrong with them.
+    """The files that were read and their problems.
 
     more: there are more problems than were asked for. shape: what a sound corpus holds, by name
     (n_docs, n_words, ...); empty where there are problems. notes: what its reader has to say.

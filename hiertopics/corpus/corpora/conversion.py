@@ -40,7 +40,7 @@ MEANINGLESS = ("corpus", "holdout", "vocabulary_from")
 
 @dataclass(frozen=True)
 class Converted:
-    """What was read from where, and which files were written in which format.
+    """The sources that were read, and the files that were written in which format.
 
     notes: what the reader said, and what the written files do not hold.
     """
@@ -63,7 +63,7 @@ def convert(
     overrides: Overrides = (),
     trust_tokenizer: bool = False,
 ) -> Converted:
-    """Read a corpus and write it to ``output`` with its vocabulary, groups and labels beside it.
+    """Read a corpus and write it to ``output`` with its vocabulary, groups and labels.
 
     to: the format, None: by suffix. data: entries of the ``data`` section that describe the file
     (vocab, from_, text_field, ...). overrides: ``data.key=value`` strings, such as data.min_df=5,

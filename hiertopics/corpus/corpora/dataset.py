@@ -1,4 +1,4 @@
-"""From the ``data`` section of a config to what a fit sees: counts of words or rows of numbers.
+"""From the ``data`` section of a config to the data of a fit: counts or rows of numbers.
 
 A backend says by ``observes`` which; everything that depends on it is in the table ``KINDS``.
 """
@@ -55,7 +55,7 @@ The cap on repeats is not among them: documents that come later are read with it
 
 
 class Loaded(NamedTuple):
-    """What a backend observes; data: the section, its files found and their paths absolute.
+    """The observed data; data: the section, with its files found and their paths absolute.
 
     bins: how the columns of a dense table were cut, if they were. unknown: tokens of each document
     that training documents alone do not know, int64; None where all documents chose the words.
@@ -156,8 +156,8 @@ def limits_of(data: DataConfig) -> Limits:
 
 
 def choices_of(data: DataConfig) -> tuple[Limits, ...]:
-    """Return what chose the words of a corpus, one after the other: before it was written as
-    shards, and as the section says. Raises as ``limits_of`` and ``choices_in`` do.
+    """Return the choices of words of a corpus, in their order: those made before it was written as
+    shards, then those of the section. Raises as ``limits_of`` and ``choices_in`` do.
 
     Stop words are among them even where they were left out of raw text before it was stemmed.
     """
@@ -249,7 +249,7 @@ def read_data(data: DataConfig) -> Corpus | Vectors:
 
 
 def chooses_words(data: DataConfig) -> bool:
-    """Tell whether the section makes other words than the file has."""
+    """Tell whether the section selects or changes the words of the file."""
     # As text, because a limit of 1 is one document and 1.0 is all of them.
     given, default = (repr([getattr(d, name) for name in WORDS]) for d in (data, DataConfig()))
     return given != default
@@ -286,7 +286,7 @@ def corpus_name(path: str) -> str:
 
 
 def source_of(data: DataConfig) -> Source:
-    """Return what the section says about the file and how it is to be read.
+    """Return the section's description of the file and of the way to read it.
 
     Raises UsageError where the name of the file is empty: as a path that is the current folder.
     """
@@ -304,7 +304,7 @@ def source_of(data: DataConfig) -> Source:
 
 
 class Load(Protocol):
-    """Reads what a ``data`` section names; see ``load``."""
+    """Reads the files of a ``data`` section; see ``load``."""
 
     def __call__(
         self, data: DataConfig, bins: Bins | None = None, phrases: Container[Pair] | None = None

@@ -1,4 +1,4 @@
-"""Corpora in no file, Python objects and pipes: put into one, and read from there as any other.
+"""Corpora without a file, Python objects and pipes: written to a file, then read as usual.
 
 So an object and the same corpus in a file go one way, and a run keeps what it was fitted to.
 """
@@ -48,7 +48,7 @@ def as_corpus(
     groups: Marks | None = None,
     labels: Marks | None = None,
 ) -> Corpus | Vectors:
-    """Return what is given as a corpus, or a dense table as the vectors that it is.
+    """Return an object as a corpus, or a dense table as vectors.
 
     data: a Corpus or Vectors; a scipy.sparse matrix or an array, documents x words; a data frame,
     whose columns are the words; an AnnData; texts, one string per document (scikit-learn's
@@ -85,7 +85,7 @@ def store(corpus: Corpus | Vectors, folder: Path) -> Path:
 
 
 def holds_texts(data: Any) -> bool:
-    """Tell whether data are a frame (pandas, polars, arrow) with texts in one of its columns."""
+    """Tell whether data are a frame (pandas, polars, arrow) with a column of texts."""
     frame = _frame(data)
     return frame is not None and any(kind == "String" for kind in map(str, frame.schema.values()))
 
@@ -119,7 +119,7 @@ def store_texts(data: Any, folder: Path) -> Path:
 
 @contextmanager
 def kept_in(run: Path, put: Callable[[Path], Path]) -> Iterator[Path]:
-    """Put a corpus into the folder ``corpus`` of a run; take it out where no fit of it begins.
+    """Put a corpus into the folder ``corpus`` of a run; remove it if no fit begins.
 
     put: writes the file, and others beside it, into a folder and returns its path.
     """
@@ -233,7 +233,7 @@ NAME = "stdin"
 
 
 def require_format(name: str | None) -> None:
-    """Raise UsageError where no format is named, or one that no pipe can bring."""
+    """Raise UsageError if no format is named, or one that cannot come through a pipe."""
     piped = [other for other, form in FORMATS.items() if form.patterns and not form.folder]
     if name is not None:
         format_of(Path(NAME), name)

@@ -1,4 +1,4 @@
-"""Documents added to a corpus: one vocabulary for both, the words that were there first."""
+"""Documents added to a corpus: one vocabulary for both, old words first."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from hiertopics.corpus.formats.shards import Written, write_joined
 
 class Words(NamedTuple):
     """The words of two corpora together. place: int64, the id in ``vocab`` of each word of the
-    added one, -1 for one that is left out. joined: words that the first one had not. choices: what
-    chose them all.
+    added corpus, -1 if left out. joined: words that the first corpus lacked. choices: the choices
+    of words behind all of them.
     """
 
     vocab: tuple[str, ...]
@@ -34,7 +34,7 @@ def without_new(vocab: tuple[str, ...], place: I64, choices: tuple[Limits, ...])
 
 
 def with_new(vocab: tuple[str, ...], place: I64, added: Bags, choices: tuple[Limits, ...]) -> Words:
-    """Return the words of the first corpus, and those of the added one that are chosen.
+    """Return the words of the first corpus, followed by the chosen words of the added one.
 
     place: int64, the id of each word of the added one in the first, -1 where it has none. Which
     others join: by the documents of the added corpus, as each of ``choices`` lets them; they have

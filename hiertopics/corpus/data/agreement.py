@@ -23,7 +23,7 @@ TIE = 1e-12
 
 
 class Triplets(NamedTuple):
-    """Triplets of documents on one level. share: of those that the tree tells right.
+    """Triplets of documents on one level. share: the part that the tree orders correctly.
 
     ties: the share of triplets whose two scores are equal; a tie counts a half. n: number
     of triplets. chance: the share where labels are permuted. error: of the share, over documents.

@@ -175,7 +175,7 @@ def banded(tree: Tree) -> Tree:
 def topics_arranged(
     tree: Tree, theta: sparse.csr_array, doc_lengths: Ints
 ) -> tuple[Tree, sparse.csr_array]:
-    """Return the tree of ``banded`` above the topics of a flat tree, and where the topics stand.
+    """Return the tree of ``banded`` above the topics of a flat tree, and the topics' places.
 
     theta: CSR [n_docs, n_nodes]. doc_lengths: in tokens. The second value is ones, float64 CSR
     [n_nodes of ``tree``, n_nodes of the other]: a product with it moves shares of topics. Raises

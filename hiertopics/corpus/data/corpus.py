@@ -76,7 +76,7 @@ class Corpus:
 
     @property
     def n_docs(self) -> int:
-        """Number of documents, empty ones included."""
+        """Number of documents, including empty ones."""
         return int(self.counts.shape[0])
 
     @property
@@ -121,7 +121,7 @@ class Corpus:
 
     @property
     def room(self) -> Room:
-        """Where what is as large as the corpus is to be made: in memory, as the corpus is."""
+        """The room for arrays as large as the corpus: in memory, like the corpus."""
         return Room()
 
     def rows(self, first: int, last: int) -> sparse.csr_array:
@@ -148,7 +148,7 @@ class Corpus:
         return replace(self, counts=sparse.csr_array(parts, shape=counts.shape))
 
     def blocks(self) -> Iterator[sparse.csr_array]:
-        """Yield the counts of all documents, of which those of a ``Shelf`` come in blocks."""
+        """Yield the counts of all documents; a ``Shelf`` yields them in blocks."""
         yield self.counts
 
     @cached_property
@@ -201,7 +201,7 @@ def check_marks(
 
 
 def digest_tags(digest: hashlib._Hash, *several: Tags | None) -> None:
-    """Add each table, absent ones too, to a digest."""
+    """Add each table, including absent ones, to a digest."""
     for tags in several:
         if tags is not None:
             _digest(digest, tags.members, tags.names)

@@ -1,4 +1,4 @@
-"""Dense rows as bags of words: each column cut into bins, one word ``column=bin`` per column.
+"""Dense rows as bags of words: each column cut into bins, a word ``column=bin`` for each.
 
 The edges are learned once, on the file that is fitted, and kept with the model.
 """
@@ -42,7 +42,7 @@ class Bins:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """One word per column and bin, column by column: ``name=0 name=1 ...``."""
+        """A word for each column and bin, column by column: ``name=0 name=1 ...``."""
         pairs = zip(self.columns, self.n_bins.tolist(), strict=True)
         return tuple(f"{name}={number}" for name, n in pairs for number in range(n))
 
@@ -96,7 +96,7 @@ def bin_numbers(rows: F64, edges: F64) -> I64:
 
 
 def to_words(vectors: Vectors, bins: Bins) -> Corpus:
-    """Return rows as documents of one word ``column=bin`` per column.
+    """Return rows as documents with a word ``column=bin`` per column.
 
     Columns are matched by name, or by place where the rows or the bins have no names of their
     own. Raises HiertopicsError where the columns are others.
@@ -113,7 +113,7 @@ def to_words(vectors: Vectors, bins: Bins) -> Corpus:
 
 
 def column_order(given: Sequence[str], wanted: Sequence[str], done: str) -> list[int]:
-    """Return where each wanted column is among the given ones: by name, or by place.
+    """Return the position of each wanted column among the given ones: by name, or by place.
 
     done: what was done to the wanted ones, for the message. Raises HiertopicsError where the
     columns are others.

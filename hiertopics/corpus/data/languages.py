@@ -1,4 +1,4 @@
-"""Which language words are in, told by its commonest words; which scripts part no words."""
+"""The language of words, judged by its commonest words; scripts without spaces."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Language(NamedTuple):
 
 
 def language_of(words: Collection[str]) -> Language:
-    """Return the language that has most of the words among its ``COMMON`` ones; the first of ties.
+    """Return the language whose ``COMMON`` words occur most; the first of equal ones.
 
     words: the most frequent ones of a text, in small letters.
     """

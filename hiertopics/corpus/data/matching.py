@@ -19,8 +19,8 @@ PART = 0.1
 
 
 class Marks(NamedTuple):
-    """What nodes are known by. depth: int32 [n_nodes]; words: bool [n_nodes, n_words], the ten
-    that say most of a branch; docs: bool [n_nodes, n_docs], documents that belong to it.
+    """The features by which nodes are matched. depth: int32 [n_nodes]; words: bool [n_nodes,
+    n_words], the ten most telling words of a branch; docs: bool [n_nodes, n_docs], its documents.
     """
 
     depth: I32
@@ -29,7 +29,7 @@ class Marks(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Partners, int64 [n_pairs] each: nodes of the one tree and of the other.
+    """Partners, int64 [n_pairs] each: nodes of the first tree and of the second tree.
 
     overlap: float64 [n_pairs], of their documents (Jaccard).
     """
@@ -60,7 +60,7 @@ def _labels(tree: Tree) -> Bools:
 
 
 def partners(own: Marks, other: Marks) -> Pairs:
-    """Return which nodes below the roots are the same, one to one at each depth.
+    """Return the pairs of equal nodes below the roots, one to one at each depth.
 
     Partners share five of the ten words, and half of their documents (Jaccard); of two nodes to
     which no document belongs the words decide. There are as many as can be; among equally many the
@@ -90,7 +90,7 @@ def partners(own: Marks, other: Marks) -> Pairs:
 
 
 def supported_by(own: Marks, others: Sequence[Marks]) -> Support:
-    """Return how many of the other trees have a partner for each node; all have one for a root."""
+    """Return for each node the number of other trees with a partner; a root has one in all."""
     found = np.where(own.depth == 0, len(others), 0)
     for other in others:
         found[partners(own, other).mine] += 1
@@ -105,7 +105,7 @@ MOST_CELLS = 4_000_000
 
 
 class Named(NamedTuple):
-    """Nodes of a tree, int64, and what its columns are called."""
+    """Nodes of a tree, int64, and the names of its columns."""
 
     tree: Tree
     rows: I64
@@ -133,7 +133,7 @@ def affinities(mine: Named, theirs: Named) -> F64:
 
 
 def matched(affinity: F64) -> list[tuple[int, int]]:
-    """Return pairs (row, column), each in one pair at most, that are alike; in order of rows.
+    """Return pairs (row, column) of similar nodes, each in one pair at most, by row.
 
     Those of the largest sum of affinities, or for large tables the most alike ones first.
     """

@@ -1,4 +1,4 @@
-"""Which documents a node has: the one rule behind every number of documents (docs/runs.md).
+"""The documents of a node: the rule behind every number of documents (docs/runs.md).
 
 A document belongs to a node that its path passes. Where documents mix nodes, it belongs to a node
 where at least one of its tokens is expected at or below it. A single root has every document.
@@ -17,7 +17,7 @@ BLOCK = 1 << 13
 
 
 def documents_with(shares: sparse.csr_array, doc_lengths: Ints | F64) -> sparse.csr_array:
-    """Return which documents have a token's share of which column, bool CSR [n_docs, n_columns].
+    """Return the documents with a token's share of each column, bool CSR [n_docs, n_columns].
 
     shares: float64 CSR [n_docs, n_columns]. doc_lengths: [n_docs], in tokens.
     """
@@ -89,6 +89,6 @@ def columns_of(tree: Tree, n_columns: int) -> sparse.csr_array:
 
 
 def single_root(tree: Tree) -> int:
-    """Return the root of a tree that has a single one, with nodes below it; else -1."""
+    """Return the root of a tree with a single root and nodes below it; otherwise -1."""
     roots = tree.shown[tree.parent[tree.shown] == ROOT]
     return int(roots[0]) if len(roots) == 1 and len(tree.shown) > 1 else ROOT

@@ -28,7 +28,7 @@ _NO_LINE = re.compile("[\n\ud800-\udfff]")
 
 
 def flaw(name: str) -> str | None:
-    """Return why a name can be no name, as what follows it in a message; None where it can."""
+    """Return why a text cannot be a name, as the end of a message; None if it can."""
     if not name:
         return "is empty"
     found = _NO_LINE.search(name)
@@ -38,7 +38,7 @@ def flaw(name: str) -> str | None:
 
 
 def first_flaw(names: Sequence[str], noun: str) -> str | None:
-    """Return what is wrong with the first name that the rule forbids; None where none is.
+    """Return the fault of the first forbidden name; None if all are allowed.
 
     noun: what one is called in the message, such as ``word``. Takes linear time.
     """
@@ -73,7 +73,7 @@ class Named(Protocol):
 
 
 def names_of(data: Named) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the tables of names that a corpus has, each after what one of them is called."""
+    """Yield the tables of names of a corpus, each after the term for one of its names."""
     yield "word", data.vocab
     for noun, tags in (("group", data.groups), ("label", data.labels)):
         if tags is not None:
@@ -132,8 +132,8 @@ def unique_note(before: Sequence[str], after: Sequence[str], noun: str) -> tuple
 
 
 def pack_names(name: str, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """Return names as two arrays: ``name``, uint8, their UTF-8 bytes, one behind the other, and
-    ``name_ends``, int64 [n + 1], where each begins and the last ends.
+    """Return names as two arrays: ``name``, uint8, their consecutive UTF-8 bytes, and
+    ``name_ends``, int64 [n + 1], the bounds of each name.
     """
     parts = [text.encode() for text in names]
     ends = np.zeros(len(parts) + 1, np.int64)
@@ -142,7 +142,7 @@ def pack_names(name: str, names: Sequence[str]) -> dict[str, NDArray[Any]]:
 
 
 def pack_short_names(name: str, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """Return names as one array of texts, ``name``, or as ``pack_names`` does.
+    """Return names as one array of texts, ``name``, or in the form of ``pack_names``.
 
     That is where a name is longer than ``SHORT`` or ends in NUL, which numpy would cut off.
     """

@@ -19,7 +19,7 @@ AnyBags = TypeVar("AnyBags", Corpus, Shelf)
 
 
 def notes(corpus: Bags) -> tuple[str, ...]:
-    """Say so where the most frequent words are stop words of a language for the most part."""
+    """Warn if most of the most frequent words are stop words of a language."""
     by_tokens = np.argsort(-corpus.word_counts, kind="stable")
     language, stopped = language_of([corpus.vocab[word] for word in by_tokens[:MOST_FREQUENT]])
     if len(stopped) < MANY:

@@ -151,7 +151,7 @@ def parent_child_npmi(tops: I64, groups: Sequence[tuple[int, I64]], corpus: Bags
 
 
 def sibling_diversity(tops: I64, groups: Sequence[tuple[int, I64]]) -> float | None:
-    """Return the mean over sets of siblings of the share of their top words that only one has.
+    """Return the mean over sets of siblings of the share of top words unique to one sibling.
 
     X. Wu, F. Pan, T. Nguyen, Y. Feng, C. Liu, C.-D. Nguyen, A. T. Luu: On the affinity,
     rationality, and diversity of hierarchical topic modeling, AAAI 2024.
@@ -165,7 +165,7 @@ def sibling_diversity(tops: I64, groups: Sequence[tuple[int, I64]]) -> float | N
 
 
 def non_child_diversity(tops: I64, pairs: I64) -> float | None:
-    """Return the mean over ``pairs`` of the share of their top words that only one has.
+    """Return the mean over ``pairs`` of the share of top words unique to one of the two.
 
     Pairs of nodes [n_pairs, 2], the second one level below the first and no child of it: Wu et
     al. 2024 (see ``sibling_diversity``).

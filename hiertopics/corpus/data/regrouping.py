@@ -1,4 +1,4 @@
-"""Nodes joined, moved or taken out: a tree of other rows, and what becomes of each old row."""
+"""Nodes joined, moved or taken out: the new tree, and the new row of each old row."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hiertopics.corpus.data.tree import NODE, OUTSIDE, ROOT, Tree
 
 
 class Regrouping(NamedTuple):
-    """Which rows of a tree become which rows of another one, as large or smaller.
+    """A map from the rows of a tree to the rows of another one, as large or smaller.
 
     into: int64 [n_nodes], the new row that takes what each old row holds. slot: likewise, where
     documents go whose paths ended there; the same but for rows that were taken out. removed: those,
@@ -31,7 +31,7 @@ class Regrouping(NamedTuple):
 
     @property
     def n_rows(self) -> int:
-        """Number of new rows, the one outside included."""
+        """Number of new rows, including the row outside."""
         return len(self.parent)
 
     def moved(self, tree: Tree) -> Bools:
@@ -67,7 +67,7 @@ class Regrouping(NamedTuple):
 
 
 def joined(tree: Tree, nodes: Collection[int]) -> Regrouping:
-    """Return what becomes of the rows where nodes of one parent become one.
+    """Return the map of rows for a merge of nodes of one parent.
 
     What hangs below any of them hangs below the one. Raises UsageError.
     """
@@ -86,7 +86,7 @@ def joined(tree: Tree, nodes: Collection[int]) -> Regrouping:
 
 
 def moved(tree: Tree, node: int, below: int) -> Regrouping:
-    """Return what becomes of the rows where a node, and all below it, comes to lie below another.
+    """Return the map of rows for a move of a node, with all below it, below another node.
 
     The node is no root, and the other one is neither the node nor below it.
     """
@@ -98,7 +98,7 @@ def moved(tree: Tree, node: int, below: int) -> Regrouping:
 
 
 def without(tree: Tree, node: int) -> Regrouping:
-    """Return what becomes of the rows where a node and all below it are taken out.
+    """Return the map of rows for the removal of a node and all below it.
 
     What it holds goes outside the nodes; where a tree knows no outside, to its parent. Paths that
     ended there end at its parent. Raises UsageError for the only node at the top.
@@ -157,7 +157,7 @@ def _numbered(
 
 
 def regrouped(tree: Tree, grouping: Regrouping, extra: Mapping[str, NDArray[Any]]) -> Tree:
-    """Return the tree with rows put together; n_docs stays for who knows the documents to count.
+    """Return the tree with rows put together; the caller has to recount n_docs by documents.
 
     Words are means weighted by tokens, but a tree's row outside keeps its own. extra: as the
     tree's backend has made it.

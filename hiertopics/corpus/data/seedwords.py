@@ -21,7 +21,7 @@ SeedWords = Mapping[str, Sequence[str]]
 
 
 class Asked(Protocol):
-    """What can be set of seed words."""
+    """The settings of seed words."""
 
     @property
     def seeds(self) -> SeedWords | None:
@@ -51,7 +51,7 @@ class Seeds(NamedTuple):
 
     @property
     def first_topics(self) -> I64:
-        """The topics of names where nobody says otherwise: the first ones."""
+        """The default topics of names: the first ones."""
         return np.arange(len(self.names))
 
     def add_to(self, n_wk: NDArray[Any], topics: I64 | None = None) -> None:
@@ -59,7 +59,7 @@ class Seeds(NamedTuple):
         n_wk[self.word, self._topic(topics)] += n_wk.dtype.type(self.weight)
 
     def homes(self, words: Ints) -> Iterator[tuple[I64, I64]]:
-        """Yield places in ``words`` [n] of one seed word, and the topics where it is at home."""
+        """Yield the places in ``words`` [n] of one seed word, and its topics."""
         found = np.flatnonzero(np.isin(words, self.word))
         for word in np.unique(self.word):
             yield found[words[found] == word], self.name[self.word == word]
@@ -83,7 +83,7 @@ class Seeds(NamedTuple):
         return self.weight * np.bincount(self._topic(topics), minlength=n_topics)
 
     def by_topic(self, topics: I64 | None = None) -> dict[int, str]:
-        """Return the name of each topic that has one."""
+        """Return the name of each topic that has a name."""
         named = self.first_topics if topics is None else topics
         return dict(zip(named.tolist(), self.names, strict=True))
 

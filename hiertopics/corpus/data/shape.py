@@ -1,4 +1,4 @@
-"""The size of what was read, as a record and in words."""
+"""The size of a corpus, as a record and in words."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Appended(Sequence[str]):
 
 
 class Fewer(NamedTuple):
-    """Some of the stored words. place: int32, the id of each stored word, -1 of one that is out.
+    """A selection of the stored words. place: int32, the id of each stored word, -1 if left out.
 
     pairs, lengths: int64 [n_docs], pairs and tokens that the documents of a shelf have of them.
     """
@@ -71,7 +71,7 @@ class Fewer(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Shelf:
-    """A ``Corpus`` in files, or some documents of it: what has the same name means the same.
+    """A ``Corpus`` in files, or some of its documents; equal names have equal meanings.
 
     docs: int64, the documents in their order; None are all. prints: fingerprint and text
     fingerprint where they are known. fewer: which words it has of those that are stored; None: all.
@@ -109,7 +109,7 @@ class Shelf:
 
     @property
     def n_docs(self) -> int:
-        """Number of documents, empty ones included."""
+        """Number of documents, including empty ones."""
         return len(self.stored.lengths) if self.docs is None else len(self.docs)
 
     @property
@@ -160,7 +160,7 @@ class Shelf:
 
     @property
     def counts(self) -> sparse.csr_array:
-        """The counts of all documents, in memory: for what cannot do with some at a time."""
+        """The counts of all documents, in memory: for code that cannot work in blocks."""
         return self.rows(0, self.n_docs)
 
     def rows(self, first: int, last: int) -> sparse.csr_array:
@@ -285,5 +285,5 @@ Bags = Corpus | Shelf
 
 
 def in_memory(corpus: Any) -> Any:
-    """Return a corpus as one in memory; vectors as they are."""
+    """Return a corpus in memory; vectors are returned unchanged."""
     return corpus.in_memory() if isinstance(corpus, Shelf) else corpus

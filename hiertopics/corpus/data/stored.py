@@ -1,4 +1,4 @@
-"""Documents and names that stay in files: their arrays, mapped, and what these must be."""
+"""Documents and names that stay in files: their mapped arrays, and checks of these."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def stretches(
 
 
 class Part(NamedTuple):
-    """Some documents, one behind the other: word and count of each pair, int32 [n_pairs].
+    """Consecutive documents: word and count of each pair, int32 [n_pairs].
 
     Words ascend within a document; the arrays are mapped from files.
     """

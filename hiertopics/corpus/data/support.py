@@ -24,7 +24,7 @@ BAND = 25
 
 
 class Transfer(NamedTuple):
-    """How far each node is in one other tree. found: float64 [n_nodes], 0 to 1.
+    """How far each node is found in one other tree. found: float64 [n_nodes], 0 to 1.
 
     chance: the mean of the same where the rows of the other tree are permuted.
     """
@@ -55,7 +55,7 @@ def word_shares(tree: Tree) -> sparse.csr_array:
 
 
 def transfer(own: sparse.csr_array, other: sparse.csr_array, orders: Iterable[I64]) -> Transfer:
-    """Return how far each node of one tree is in another one, over the same rows.
+    """Return how far each node of one tree is found in another one, over the same rows.
 
     own, other: ``masses`` of the two [n_rows, n_nodes], a root first. orders: permutations of the
     rows for the level of chance.
@@ -114,7 +114,7 @@ def support_of(transfers: Sequence[Transfer]) -> F64:
 
 
 def in_tree(values: F64, shares: TreeShares, n_nodes: int) -> F64:
-    """Return what belongs to the rows of ``shares`` by rows of the tree it was made of.
+    """Return values by rows of ``shares`` as values by rows of the original tree.
 
     NaN for its root, and for what lies outside the nodes.
     """
@@ -124,7 +124,7 @@ def in_tree(values: F64, shares: TreeShares, n_nodes: int) -> F64:
 
 
 class Covered(NamedTuple):
-    """What of a tree comes back.
+    """The share of a tree that comes back in resamples.
 
     covered_50, covered_70: share of the tokens below the root that stand at or below a node of
     that support. bits: mutual information of document and node per token, in bits, after every
@@ -139,7 +139,7 @@ class Covered(NamedTuple):
 
 
 def covered(tree: Tree, theta: sparse.csr_array, lengths: Ints, value: F64) -> Covered:
-    """Return what of a tree comes back. value: float64 [n_nodes], the support of its nodes."""
+    """Return the share of a tree that comes back. value: float64 [n_nodes], support of nodes."""
     shares = tree_shares(tree, theta)
     own = np.array([0.0 if row < 0 else value[row] for row in shares.rows])
     own[0] = 1.0

@@ -1,4 +1,4 @@
-"""The tree: a table of nodes, one row each, parents before children; and what is said of nodes.
+"""The tree: a table of nodes, one row each, parents before children; and labels of nodes.
 
 A flat topic model is a forest of roots: no special case anywhere.
 """
@@ -52,7 +52,7 @@ OWN = ("phi", "parent", "kind", "weight", "n_docs", "n_tokens")
 
 
 class Arrangement(NamedTuple):
-    """What is special about a tree that was made of flat topics after the fit.
+    """Facts about a tree that was made of flat topics after the fit.
 
     note: how, in one line. ids: what each row is called: the run's own id (int) for a topic, a
     string for a node above topics. lengths: float64 [n_nodes], of the branch above each row.
@@ -93,7 +93,7 @@ class NodeSupport(NamedTuple):
 
     @property
     def value(self) -> F64:
-        """The smaller one of the two, float64 [n_nodes]."""
+        """The smaller of the two supports, float64 [n_nodes]."""
         return self.documents if self.words is None else np.minimum(self.documents, self.words)
 
     @property
@@ -142,7 +142,7 @@ class Tree:
 
     @property
     def n_nodes(self) -> int:
-        """Number of rows, the one outside included."""
+        """Number of rows, including the row outside."""
         return len(self.parent)
 
     @cached_property
@@ -180,7 +180,7 @@ class Tree:
         return int((self.phi if self.vectors is None else self.vectors).shape[1])
 
     def id_of(self, node: int) -> int | str:
-        """Return what row ``node`` is called wherever it is shown; -1 stays -1."""
+        """Return the id by which every view shows row ``node``; -1 stays -1."""
         if self.arrangement is None or node == ROOT:
             return int(node)
         return self.arrangement.ids[node]
@@ -207,7 +207,7 @@ class Tree:
         return self.below(self.weight)
 
     def below(self, own: NDArray[Number], join: np.ufunc = np.add) -> NDArray[Number]:
-        """Return the sum, or another join, at and below each node of what is its ``own``.
+        """Return the sum, or another join, of ``own`` values at and below each node.
 
         own: [n_nodes, ...].
         """
@@ -248,7 +248,7 @@ class Tree:
 
     @cached_property
     def above(self) -> sparse.csr_array:
-        """Ones where a column lies at or above a row, float64 [n_nodes, n_nodes]."""
+        """1 where a column lies at or above a row, float64 [n_nodes, n_nodes]."""
         pairs = [(node, up) for node in range(self.n_nodes) for up in self.path(node)]
         cells = np.array(pairs, dtype=np.int64).reshape(-1, 2)
         shape = (self.n_nodes, self.n_nodes)
@@ -269,7 +269,7 @@ class Tree:
         return np.asarray(leading[order])
 
     def chance(self, node: int, word: int) -> float:
-        """Return the chance of a word, or of a column that stands in for one, at ``node``."""
+        """Return the probability of a word, or of a column in place of one, at ``node``."""
         return float((self.phi if self.vectors is None else self.vectors)[node, word])
 
     def _telling(self, node: int) -> F64:
@@ -362,7 +362,7 @@ def _own_first(tree: Tree, tokens: F64, ranking: F64, otherwise: F64) -> F64:
 
 
 def require_tree(tree: Tree) -> None:
-    """Raise ValueError where the arrays are not those of one tree, parents before children.
+    """Raise ValueError unless the arrays form one tree, parents before children.
 
     Numbers are finite, chances and counts not negative; at most the last row is outside.
     """
@@ -400,7 +400,7 @@ def require_tree(tree: Tree) -> None:
 
 
 class Label(NamedTuple):
-    """What somebody said of a node; the name is one line, empty where there is none."""
+    """The user's label of a node; the name is one line, empty if there is none."""
 
     name: str = ""
     hidden: bool = False
@@ -414,6 +414,6 @@ NONE: Labels = {}
 
 
 def n_hidden(tree: Tree, labels: Labels) -> int:
-    """Return how many nodes are not shown because they, or what lies above them, are hidden."""
+    """Return the number of nodes that are hidden, themselves or by a node above them."""
     hidden = np.array([labels.get(node, Label()).hidden for node in range(tree.n_nodes)])
     return int(np.count_nonzero((tree.above @ hidden)[tree.shown]))

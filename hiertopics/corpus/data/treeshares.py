@@ -1,4 +1,4 @@
-"""Shares of documents at and below the nodes of one tree, whatever it was made by.
+"""Shares of documents at and below the nodes of one tree, from any program.
 
 What measures of trees look at: no words, one root, nothing outside. The expected depth of the
 lowest common ancestor of a token of one document and a token of another is the sum over the nodes
@@ -24,7 +24,7 @@ FULL = 0.1
 
 
 class TreeShares(NamedTuple):
-    """One tree and where documents lie in it.
+    """One tree and the places of documents in it.
 
     parent: int32 [n_nodes], parents before children; row 0 is the root and the only one. below:
     float64 CSR [n_docs, n_nodes], the share of each document at and below each node. rows: int64
@@ -46,7 +46,7 @@ class TreeShares(NamedTuple):
 
 
 def ancestry(parent: Ints) -> sparse.csr_array:
-    """Return ones where a column lies at or above a row, float64 [n_nodes, n_nodes]."""
+    """Return 1 where a column lies at or above a row, float64 [n_nodes, n_nodes]."""
     node = np.arange(len(parent))
     up = node.copy()
     rows, columns = [], []

@@ -62,7 +62,7 @@ class Vectors:
 
     @property
     def vocab(self) -> tuple[str, ...]:
-        """The columns: what stands for words wherever a corpus is asked for its own."""
+        """Names of the columns, which take the place of words wherever a corpus has words."""
         return self.columns
 
     @property
@@ -72,12 +72,12 @@ class Vectors:
 
     @property
     def n_tokens(self) -> int:
-        """Number of rows: each of them counts as one token."""
+        """Number of rows: each row counts as one token."""
         return self.n_docs
 
     @property
     def doc_lengths(self) -> I64:
-        """One for each row, int64 [n_docs]."""
+        """1 for each row, int64 [n_docs]."""
         return np.ones(self.n_docs, dtype=np.int64)
 
     @property
@@ -118,7 +118,7 @@ def default_columns(n_columns: int) -> tuple[str, ...]:
 
 
 def no_count(vectors: Vectors) -> str | None:
-    """Return where the first entry stands that no count can be; None for a table of counts."""
+    """Return the place of the first entry that can be no count; None for a table of counts."""
     rows = vectors.rows
     wrong = np.argwhere(~((rows >= 0) & (rows <= MAX_COUNT) & (rows == np.floor(rows))))
     if not len(wrong):

@@ -1,4 +1,4 @@
-"""What the readers of counts share: limits, integers in text, the matrix at the end.
+"""Shared code of the readers of counts: limits, integers in text, the final matrix.
 
 And pairs ``id:count``, one document per line: what LDA-C and SVMlight have in common.
 """
@@ -50,7 +50,7 @@ def whole_number(token: str) -> int | None:
 
 
 def whole_numbers(text: bytes) -> I64:
-    """Return the numbers in a text of digits and white space, int64, the too large ones capped."""
+    """Return the numbers in a text of digits and white space, int64, capped if too large."""
     # Of white space alone numpy makes one number.
     return np.fromstring(text, dtype=np.int64, sep=" ") if text.strip() else np.empty(0, np.int64)
 
@@ -87,7 +87,7 @@ def _bytes_announced(n_docs: int, n_words: int, named: bool) -> int:
 
 
 def large_notes(n_docs: int, n_words: int, *, named: bool) -> tuple[str, ...]:
-    """Return a note on what a file announces where that alone takes much memory."""
+    """Return a note on announced sizes that alone take much memory."""
     if _bytes_announced(n_docs, n_words, named) < LARGE:
         return ()
     return (size_announced(n_docs, n_words, named=named),)
@@ -95,7 +95,7 @@ def large_notes(n_docs: int, n_words: int, *, named: bool) -> tuple[str, ...]:
 
 @contextmanager
 def room_for(source: Source, announced: str, line: int | None = None) -> Iterator[None]:
-    """Turn a lack of memory into a DataError that says what the file announces."""
+    """Turn a lack of memory into a DataError that gives the sizes the file announces."""
     try:
         yield
     except MemoryError as error:
@@ -105,7 +105,7 @@ def room_for(source: Source, announced: str, line: int | None = None) -> Iterato
 
 @contextmanager
 def only(source: Source, what: str) -> Iterator[None]:
-    """Raise DataError, saying what the file is not, at whatever but a lack of memory is raised.
+    """Turn any exception but a lack of memory into a DataError with the expected format.
 
     A damaged file of arrays makes zipfile, zlib, ast, tokenize and numpy raise almost anything.
     """
@@ -118,7 +118,7 @@ def only(source: Source, what: str) -> Iterator[None]:
 
 
 def refuse_inflated(source: Source, announced: str, size: int, packed: int) -> None:
-    """Raise DataError for ``size`` bytes of numbers out of far fewer ``packed`` ones."""
+    """Raise DataError for ``size`` bytes of numbers out of far fewer ``packed`` bytes."""
     if size > LARGE and size > INFLATED * packed:
         what = f"{announced} about {format_bytes(size)} of memory, packed in {format_bytes(packed)}"
         raise DataError(source.path, f"{what}; save it without packing to have it read")
@@ -146,7 +146,7 @@ def words_of(
 
 
 def count_matrix(lengths: I64, ids: I32, counts: I32, n_words: int) -> sparse.csr_array:
-    """Return the CSR matrix of documents that hold ``lengths`` pairs each, one after the other."""
+    """Return the CSR matrix of consecutive documents that hold ``lengths`` pairs each."""
     indptr = np.concatenate(([0], np.cumsum(lengths)))
     # scipy widens the word ids to the type of indptr: twice the memory for nothing.
     if len(ids) <= np.iinfo(np.int32).max:
@@ -170,7 +170,7 @@ NOTHING = Pairs(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int
 
 @dataclass(frozen=True)
 class Rules:
-    """What a pair may hold.
+    """The rules for a pair.
 
     after: what stands before the pairs of a line, for messages. limit: the first id that is too
     large. vocab: the file that sets the limit, or None; ids: which ids it admits, in words.
@@ -224,7 +224,7 @@ def packed(documents: Sequence[dict[int, int]]) -> Pairs:
 
 
 def read_pairs(rules: Rules, tokens: Iterable[str]) -> tuple[dict[int, int], str]:
-    """Return the counts of a document by word id, and what is wrong with the line (or "")."""
+    """Return the counts of a document by word id, and the fault of the line (or "")."""
     document: dict[int, int] = {}
     for token in tokens:
         word, count, problem = _read_pair(rules, token)

@@ -23,7 +23,7 @@ BLOCK_PAIRS = 1 << 18
 
 
 class Known(NamedTuple):
-    """What a reader knows of a corpus besides its counts, once it has read all of it.
+    """Facts about a corpus besides its counts, known after it was read.
 
     vocab: words in their final order. place: int64, the final id of each id in the draft; None:
     the same. doc_ids, groups, labels, notes: as in ``Corpus``. choices: what chose these words, one
@@ -83,7 +83,7 @@ class Draft:
             self._count(pairs.ids)
 
     def add_name(self, name: str) -> None:
-        """Add the name of the next document; all have one or none has."""
+        """Add the name of the next document; either all documents have one or none has."""
         self._text.append(np.frombuffer(name.encode(), np.uint8))
         self._name_ends.append(np.array([self._text.n_entries]))
 

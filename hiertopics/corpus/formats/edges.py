@@ -1,4 +1,4 @@
-"""Edge lists: one undirected link ``u v`` per line, read as a bag of links per node.
+"""Edge lists: an undirected link ``u v`` per line, read as a bag of links per node.
 
 Documents and words are the nodes; a link counts once in each of its two nodes, however often
 and in whichever direction it is listed. Lines that open with # or % are comments.

@@ -16,7 +16,7 @@ INLINE = (
 
 
 def text_of_html(page: str) -> str:
-    """Return what stands between the tags; scripts and styles are left out, entities resolved."""
+    """Return the text between the tags, without scripts and styles, with entities resolved."""
     reader = _Text()
     reader.feed(page)
     reader.close()

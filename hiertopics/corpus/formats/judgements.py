@@ -71,7 +71,7 @@ class Question(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """What a key says of a question, with its number, and the answer of a sheet, from 1."""
+    """The key's entry for a question, with its number, and the answer of a sheet, from 1."""
 
     kind: Kind
     node: str
@@ -82,12 +82,12 @@ class Answered(NamedTuple):
 
 
 def key_of(sheet: Path) -> Path:
-    """Return where the key of a sheet stands: sheet.key.csv beside sheet.csv."""
+    """Return the path of a sheet's key: sheet.key.csv beside sheet.csv."""
     return sheet.with_suffix(f".key{sheet.suffix}")
 
 
 def write_sheet(sheet: Path, questions: Sequence[Question]) -> None:
-    """Write a sheet and its key, both or none. Raises UsageError where one is there already."""
+    """Write a sheet and its key, both or none. Raises UsageError if one exists already."""
     key = key_of(sheet)
     for path in (sheet, key):
         if path.exists():

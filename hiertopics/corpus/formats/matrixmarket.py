@@ -42,7 +42,7 @@ LAST_REAL = re.compile(rb"(?<=[ \t])[^ \t\n.eE]*+[.eE][^ \t\n]*+(?=[ \t\r]*\n)")
 
 
 class Header(NamedTuple):
-    """What the lines before the entries say; line: that of the three sizes."""
+    """The content of the lines before the entries; line: that of the three sizes."""
 
     field: str
     symmetric: bool

@@ -1,4 +1,4 @@
-"""What records say of documents beside their text: years, authors, kinds, as columns of marks."""
+"""Metadata of documents in records: years, authors, kinds, as columns of marks."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ CONVERT = "convert it first"
 def lines(
     path: Path, report: Report = refuse, encoding: str | None = None, advice: str = CONVERT
 ) -> Generator[str, None, None]:
-    """Yield every line of a text file, blank ones too, without its line end.
+    """Yield every line of a text file, including blank ones, without its line end.
 
     encoding: see ``decoders``. advice: what to do about a line in another encoding. Where
     ``report`` returns, such a line is yielded with its bytes escaped.
@@ -185,7 +185,7 @@ def decoded_line(
     codecs: Sequence[str] = UTF8,
     advice: str = CONVERT,
 ) -> str:
-    """Return one line as text, by the first of ``codecs`` that can; report one that none can."""
+    """Return a line as text, by the first of ``codecs`` that fits; report a line that none fits."""
     for codec in codecs:
         try:
             return raw.decode(codec)

@@ -1,4 +1,4 @@
-"""Models of other packages as parts of a tree: what ``import_tree`` takes in place of files.
+"""Models of other packages as parts of a tree: input of ``import_tree`` besides files.
 
 None of the packages is imported but for a saved model: what is needed of an object is called by
 its names there.

@@ -115,7 +115,7 @@ def read_corpus(source: Source | Path | str, *, trust_tokenizer: bool = False) -
 
 
 def read_resolved(source: Source) -> Corpus | Vectors:
-    """Read as ``read_corpus`` does what ``resolve`` has returned."""
+    """Read the result of ``resolve`` as ``read_corpus`` does."""
     vocab = None if source.vocab is None else read_vocabulary(source.vocab)
     corpus = read_counts(source, vocab)
     if source.groups is not None:
@@ -140,7 +140,7 @@ def read_counts(source: Source, vocab: tuple[str, ...] | None) -> Corpus | Vecto
 
 
 def require_names_of(source: Source, data: Named) -> None:
-    """Report a word, a group or a label of a file that is empty, repeated or more than one line."""
+    """Report a word, group or label of a file that is empty, repeated or longer than a line."""
     for noun, names in names_of(data):
         if (what := first_flaw(names, noun)) is not None:
             source.report(DataError(source.path, what))

@@ -50,7 +50,7 @@ NAMING = ("id", "_id", "doc_id", "docid", "document_id", "docno", "docname", "fi
 
 
 class Record(NamedTuple):
-    """One document before it is cut into words; None where no field was asked for.
+    """One document before it is cut into words; None for fields that were not asked for.
 
     A document without text has the empty one, and ``missing`` is set.
     """
@@ -128,7 +128,7 @@ def _told_name(value: Any) -> str:
 
 
 def values_of(source: Source, field: str) -> Iterator[Any]:
-    """Yield a field of a table's records as it stands there; ``source.text_field`` names it, too.
+    """Yield a field of a table's records unchanged; ``source.text_field`` names it, too.
 
     Raises DataError naming the line of a broken record, or of one without that field.
     """

@@ -63,7 +63,7 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
 
 
 def open_shelf(source: Source) -> Shelf:
-    """Map a folder of shards; raises DataError where a file of it is not the one that was written.
+    """Map a folder of shards; raises DataError if one of its files was replaced.
 
     Raises UsageError for a vocabulary beside the folder's own.
     """
@@ -84,7 +84,7 @@ def open_shelf(source: Source) -> Shelf:
 
 
 def choices_in(path: Path) -> tuple[Limits, ...]:
-    """Return what chose the words of a folder of shards, one after the other.
+    """Return the choices of words behind a folder of shards, in their order.
 
     Raises DataError where that cannot be read; shards of before there were choices have none.
     """
@@ -264,14 +264,14 @@ class _Parts:
 
 
 class Written(NamedTuple):
-    """A folder of shards that was written, and what of it is told."""
+    """A written folder of shards, and notes on it."""
 
     shelf: Shelf
     files: tuple[Path, ...]
 
 
 def write_draft(draft: Draft, known: Known, kept: Bools, path: Path) -> Written:
-    """Write what a reader has laid down to a folder, whole or not at all.
+    """Write a reader's draft to a folder, whole or not at all.
 
     kept: bool [n_words], the words that stay, by their final id. A folder of shards that stands
     there is replaced. Raises RunError where the disk refuses, UsageError for words, groups or
@@ -385,5 +385,5 @@ def require_place(path: Path) -> None:
 
 
 def room_beside(path: Path) -> Room:
-    """Return where a folder that is being made may lay down what it needs meanwhile."""
+    """Return the room for temporary arrays of a folder that is being made."""
     return Room(path.parent)

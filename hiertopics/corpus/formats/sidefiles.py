@@ -1,4 +1,4 @@
-"""What lies beside the counts: vocabulary, groups, labels and their names."""
+"""Files beside the counts: vocabulary, groups, labels and their names."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _unnumbered(lines: list[str]) -> list[str]:
 
 
 def read_names(path: Path, report: Report = refuse) -> tuple[str, ...]:
-    """Read one name per line, in the order of the ids; equal ones may name several ids.
+    """Read one name per line, in the order of the ids; several ids may share a name.
 
     Reports a blank line.
     """
@@ -113,7 +113,7 @@ def read_names(path: Path, report: Report = refuse) -> tuple[str, ...]:
 
 
 def key_of(path: Path) -> Path | None:
-    """Return the file that names the ids in ``path``, if there is one."""
+    """Return the file with the names of the ids in ``path``, if there is one."""
     for candidate in (f"{path.name}.key", f"{unpacked(path.name)}.key"):
         if path.with_name(candidate).is_file():
             return path.with_name(candidate)

@@ -1,4 +1,4 @@
-"""What to read and how, and which files belong to a corpus because of their names."""
+"""The description of an input, and the files that belong to a corpus by their names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Report = Callable[[DataError], None]
 
 
 def refuse(problem: DataError) -> None:
-    """Raise the problem: what reading does with the first one."""
+    """Raise the problem: a reader does this with the first one."""
     raise problem
 
 

@@ -50,7 +50,7 @@ FROM_ZERO = "word ids count from 0, because id 0 occurs"
 
 
 class Heads:
-    """The labels of the documents, and the line that each of them stands on."""
+    """The labels of the documents, and the line of each document."""
 
     def __init__(self) -> None:
         self.numbers = array("q")
@@ -63,7 +63,7 @@ class Heads:
 
 
 def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
-    """Read an SVMlight file of whole counts (3.0 is one); labels in it become the corpus's.
+    """Read an SVMlight file of whole counts (3.0 is whole); its labels become the corpus's.
 
     Reports the line of each mistake.
     """

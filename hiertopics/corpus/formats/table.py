@@ -1,4 +1,4 @@
-"""The table of formats: a new one is a module and a line here.
+"""The table of formats: a new format is a module and a line here.
 
 An installed package adds a format by an entry point of the group ``hiertopics.formats`` that names
 a ``Format``.
@@ -71,7 +71,7 @@ class Format:
         return self._import().write if self.writes and not self.folder else None
 
     def writer_for(self, path: Path) -> Writer:
-        """Return the function that writes ``path``: a module may choose one by the file's name."""
+        """Return the function that writes ``path``; a module may choose it by the file's name."""
         module = self._import()
         writer: Writer = getattr(module, "writer_for", lambda _: module.write)(path)
         return writer

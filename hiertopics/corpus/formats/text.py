@@ -131,7 +131,7 @@ class _Held:
 
 
 def snippet(text: str, n_letters: int) -> str:
-    """Return how a text begins, in one line of at most ``n_letters`` letters, one blank for many.
+    """Return the beginning of a text in a line of at most ``n_letters``, with single blanks.
 
     Half a surrogate pair, which no file can hold, becomes U+FFFD.
     """

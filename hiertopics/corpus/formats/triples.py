@@ -1,4 +1,4 @@
-"""Lines ``document word count`` with ids from 1: what UCI and Matrix Market have in common.
+"""Lines ``document word count`` with ids from 1: shared by UCI and Matrix Market.
 
 As in LDA-C, numpy reads a block at once and only an unusual block is read again line by line.
 """
@@ -42,7 +42,7 @@ def _as_it_is(block: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class Rules:
-    """What a line may hold.
+    """The rules for a line.
 
     n_docs, n_words: the largest ids. form: how a line should look, for messages. plain: brings
     whole lines into the form of three numbers. lowest: the smallest count that may be stored.
@@ -58,7 +58,7 @@ class Rules:
 
 
 def read_triples(source: Source, rules: Rules, stream: Iterable[Block]) -> I32:
-    """Return what each line of the blocks holds, int32 [n_lines, 3].
+    """Return the three numbers of each line of the blocks, int32 [n_lines, 3].
 
     A line that is skipped stays as zeros, one that was reported as -1, so that the number of a
     row tells the number of its line.
@@ -257,7 +257,7 @@ def _report_repeated(source: Source, triples: I32, rows: I64, lines: I64) -> Non
 
 
 def triple_lines(corpus: Corpus) -> Iterator[bytes]:
-    """Yield the counts as lines, those of one document at a time."""
+    """Yield the counts as lines, one document after the other."""
     counts = corpus.counts
     for doc, (start, end) in enumerate(pairwise(counts.indptr.tolist()), 1):
         words, numbers = counts.indices[start:end].tolist(), counts.data[start:end].tolist()

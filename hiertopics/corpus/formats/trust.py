@@ -1,4 +1,4 @@
-"""Which code that settings name may be imported: what the user names, else what a call lets.
+"""Code that settings may import: functions that the user names, or that a call allows.
 
 A config file and a run may come from somebody else, whatever they are called and wherever they
 lie. What they name (``data.tokenizer``) is imported only within a call that was told to.

@@ -76,7 +76,7 @@ def columns_of(
 
 
 def tags_of(classes: list[str]) -> Tags:
-    """Return the classes as labels, one per row; an empty one is no label."""
+    """Return the classes as labels, one per row; an empty class is no label."""
     table = TagTable()
     for name in classes:
         table.add([name] if name else [])
@@ -136,7 +136,7 @@ def _load(source: Source, file: IO[bytes]) -> NDArray[np.generic]:
 
 
 def writer_for(path: Path) -> Callable[[Corpus | Vectors, IO[bytes]], None]:
-    """Return what writes a file of this name: ``.npy`` as numpy does, any other name as text."""
+    """Return the writer for a file name: ``.npy`` as numpy does, any other name as text."""
     return write if unpacked(path.name).lower().endswith(".npy") else write_text
 
 
@@ -163,7 +163,7 @@ LARGEST_CLASS = 1e15
 
 
 class Table(NamedTuple):
-    """What a file holds: rows float64 [n_rows, n_columns], names of columns, classes of rows."""
+    """Contents of a file: rows float64 [n_rows, n_columns], column names, classes of rows."""
 
     rows: F64
     columns: tuple[str, ...] | None
@@ -190,7 +190,7 @@ class _Part(NamedTuple):
 
 
 def read_table(source: Source, file: IO[bytes]) -> Table:
-    """Read the text of numbers in ``file``; the class column, if one is named, apart.
+    """Read the numbers in the text ``file``, and the class column, if one is named, separately.
 
     Raises DataError naming the line of whatever is no finite number or of another length.
     """

@@ -45,8 +45,8 @@ Pair = tuple[str, str]
 
 
 def cutter(source: Source) -> Cut:
-    """Return what cuts a text into words before any are joined: stop words out, the rest cut to
-    their stems or replaced by their lemmas.
+    """Return a function that cuts a text into words before any are joined: without stop words, with
+    the rest cut to their stems or replaced by their lemmas.
 
     Raises UsageError for a package that is not installed, a pattern, language or tokenizer that
     there is not, and for a tokenizer that may not be imported; DataError for a broken stop list.
@@ -69,7 +69,7 @@ def drops_stop_words(source: Source) -> bool:
 
 
 def analyser(source: Source, phrases: Container[Pair]) -> Cut:
-    """Return what turns a text into the words that are counted: joined, and in all n-grams."""
+    """Return a function from a text to its counted words: joined, and in all n-grams."""
     cut, (low, high) = cutter(source), source.ngram_range
     if not phrases and high == 1:
         return cut
@@ -91,7 +91,7 @@ def join(words: list[str], phrases: Container[Pair]) -> list[str]:
 
 
 def ngrams(words: list[str], low: int, high: int) -> list[str]:
-    """Return all runs of ``low`` to ``high`` neighbours, their words apart by one blank."""
+    """Return all n-grams of ``low`` to ``high`` words, joined by one blank."""
     return [
         " ".join(words[start : start + size])
         for size in range(low, high + 1)

@@ -29,7 +29,7 @@ LINKS_OF_OTHERS = 20
 
 @dataclass(frozen=True)
 class Links:
-    """The query nodes and what is to be ranked for each.
+    """The query nodes and the candidates to be ranked for each.
 
     query: int64 [n_queries], ascending. positives, negatives: int32 CSR [n_queries, n_nodes],
     withheld links and drawn nodes without a link. mirror: ``keep`` or ``drop``, whether a

@@ -1,4 +1,4 @@
-"""Tokens drawn from documents: the seen and the scored part of each, or what is withheld."""
+"""Tokens drawn from documents: the seen and the scored part, or the withheld part."""
 
 from __future__ import annotations
 

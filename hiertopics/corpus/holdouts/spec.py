@@ -1,4 +1,4 @@
-"""The ``--holdout`` SPEC: what is to be put aside, as the user writes it."""
+"""The ``--holdout`` SPEC: the user's description of the held-out part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The held-out split: what is put aside before training, with its own seed and its own hash.
+"""The held-out split: put aside before training, with its own seed and its own hash.
 
 Documents of words, or whole rows of numbers. Two scores compare only when their split hashes agree
 (``--holdout``, docs/evaluation.md).
@@ -34,7 +34,7 @@ AnyBags = TypeVar("AnyBags", Corpus, Shelf)
 
 @dataclass(frozen=True)
 class Split:
-    """What was put aside.
+    """The held-out part.
 
     train_docs, heldout_docs: int64, rows of the corpus as it was read.
     heldout, observed, scored: int32 CSR, one row per held-out document; observed + scored is
@@ -149,7 +149,7 @@ def _refuse_misfits(split: Split) -> None:
 
 
 def make_split(corpus: AnyBags, holdout: Holdout) -> tuple[AnyBags, Split]:
-    """Return the training corpus and what was put aside of ``corpus``.
+    """Return the training corpus and the held-out part of ``corpus``.
 
     Raises DataError where nothing would be left to train on or to put aside, UsageError where a
     part of each document of a corpus in files would be.
@@ -167,7 +167,7 @@ GIVEN = "given"
 
 
 def split_of_docs(corpus: AnyBags, train_docs: I64) -> tuple[AnyBags, Split]:
-    """Return the training corpus of listed documents, ascending, and what was put aside."""
+    """Return the training corpus of listed documents, ascending, and the held-out part."""
     heldout_docs = np.setdiff1d(np.arange(corpus.n_docs), train_docs)
     return _apart(corpus, Holdout(GIVEN), train_docs, heldout_docs)
 
@@ -301,7 +301,7 @@ def _finish(
 
 
 def split_rows(vectors: Vectors, holdout: Holdout) -> tuple[Vectors, Split]:
-    """Return the training rows and what was put aside.
+    """Return the training rows and the held-out part.
 
     ``heldout`` and ``scored`` of the split are float64 CSR, the held-out rows themselves;
     nothing of them is observed. The hash covers every bit of them.

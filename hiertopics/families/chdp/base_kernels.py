@@ -28,7 +28,7 @@ class Weights(NamedTuple):
     maximization: bool
 
     def with_shares(self, links: Parents | Piece, learned: F64) -> Weights:
-        """Return them with the shares of these links, uniform ones where none are learned: [0]."""
+        """Return the weights with the shares of these links; uniform if none are learned: [0]."""
         return self._replace(share=links.shares(learned))
 
 

@@ -13,7 +13,7 @@ from hiertopics.settings.config import InferenceConfig, Iterations, SamplerConfi
 
 
 class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What the parents of documents are, how they cooperate, and start values of what is learned.
+    """The kind of parents of documents, their cooperation, and start values of parameters.
 
     Raises ValueError where mixing weights are to be learned but have no meaning.
     """

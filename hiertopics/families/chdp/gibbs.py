@@ -73,7 +73,7 @@ Result = TypeVar("Result")
 
 
 class Local(NamedTuple):
-    """What belongs to the documents of a piece: ``Documents``.
+    """Per-document state of a piece: ``Documents``.
 
     Within an iteration also m_dk int32 [n_docs, T], tables, and by_link int64 [n_links], those
     that each parent serves.
@@ -110,7 +110,7 @@ class State(Draw):
 
     @property
     def documents(self) -> Documents:
-        """What belongs to all documents."""
+        """The per-document state of all documents."""
         return Documents(self.z, self.n_dk, self.share)
 
     def log_chances(self, data: Data, weights: Weights) -> float:
@@ -123,7 +123,7 @@ def _log_chances(piece: Piece, local: Local, given: tuple[Weights, float]) -> fl
 
 
 class Given(NamedTuple):
-    """What a block is swept with: topic totals [T], what its documents follow, pseudo-counts.
+    """Input of a block's sweep: topic totals [T], the documents' priors, pseudo-counts.
 
     word_total: eta times the size of the vocabulary. dense: whether a token weighs all topics.
     """
@@ -146,7 +146,7 @@ def init(data: Data, settings: Settings, context: Context) -> State:
 
 
 def flaw(state: State, data: Data, settings: Settings) -> str | None:
-    """Return what of a saved draw is not what the corpus has; see ``Backend``."""
+    """Return how a saved draw disagrees with the corpus; see ``Backend``."""
     wrong = of_other_groups(len(state.log_pi), data)
     return wrong or miscounted(state, data.n_words)
 

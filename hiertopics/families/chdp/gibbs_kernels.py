@@ -138,7 +138,7 @@ def split_tables(
     by_link: I64,
     rng: np.random.Generator,
 ) -> None:
-    """Give each table to a parent in proportion to lambda_da pi_ak; add up what each has.
+    """Give each table to a parent in proportion to lambda_da pi_ak; add up tables by parent.
 
     n_group_tables [n_groups, T] and by_link [n_links] are added to; tables of documents without
     parents go nowhere.

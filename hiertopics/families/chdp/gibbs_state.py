@@ -1,4 +1,4 @@
-"""What both Gibbs samplers of the cooperative HDP draw, what is told of it, and their backends."""
+"""Shared draws of both Gibbs samplers of the cooperative HDP, their reports and backends."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SMALLEST = 1e-300
 
 
 class Documents(NamedTuple):
-    """What belongs to documents: topics of tokens, their counts, and learned mixing weights.
+    """Per-document state: topics of tokens, their counts, and learned mixing weights.
 
     z: int32 [n_tokens]. n_dk: int32 [n_docs, T]. share: float64 [n_links] where mixing weights are
     learned, else [0].
@@ -66,7 +66,7 @@ class Draw(ABC):
     @property
     @abstractmethod
     def documents(self) -> Documents:
-        """What belongs to all documents."""
+        """The per-document state of all documents."""
 
     @abstractmethod
     def log_chances(self, data: Data, weights: Weights) -> float:
@@ -168,7 +168,7 @@ def objective(state: Draw, data: Data, settings: Settings, context: Context) -> 
 def log_chances_of(
     documents: Documents, parents: Parents, weights: Weights, alpha_doc: float
 ) -> float:
-    """Return what topics add to the log joint of documents, but for what their lengths do."""
+    """Return the topics' part of the log joint of documents, without the part of lengths."""
     n_dk = documents.n_dk
     base = base_rows(parents, weights.with_shares(parents, documents.share))
     prior = np.maximum(alpha_doc * base, SMALLEST)
@@ -201,7 +201,7 @@ def sampler(
     pieces: Sharded[Data] | None = None,
     summarise: Callable[[DrawT, Data, Settings, Context], Summary] = summarise,
 ) -> tuple[Backend[Corpus, Data, DrawT, Settings], Backend[Corpus, Data, Chains[DrawT], Settings]]:
-    """Return the sampler that makes and moves draws of this kind, of one chain and of several."""
+    """Return the sampler that makes and moves such draws, for one chain and for several."""
     one = Backend(
         Model=Model,
         Inference=Inference,

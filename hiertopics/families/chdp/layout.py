@@ -14,7 +14,7 @@ from hiertopics.families.flat.layout import Cells
 
 
 class Parents(NamedTuple):
-    """Links between documents and the groups that have at least one of them (theory/chdp 0).
+    """Links between documents and the groups that have a training document (theory/chdp 0).
 
     ptr: int64 [n_docs + 1]; the links of document d are ``ptr[d] .. ptr[d + 1]``. group: int32
     [n_links], the parent at the other end, ascending within a document. The transpose:
@@ -55,7 +55,7 @@ class Parents(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What a piece is made of: its cells, and its documents' parents as numbers of groups.
+    """Data of a piece: its cells, and its documents' parents as numbers of groups.
 
     ptr: int64 [n_docs + 1], which counts from the corpus's first link. group: int32 [n_links].
     """
@@ -80,7 +80,7 @@ class Piece(NamedTuple):
 
     @property
     def n_docs(self) -> int:
-        """Number of documents, empty ones included."""
+        """Number of documents, including empty ones."""
         return len(self.cells.cuts)
 
     def shares(self, learned: F64) -> F64:
@@ -112,7 +112,7 @@ class Data(NamedTuple):
 
     @property
     def n_docs(self) -> int:
-        """Number of documents, empty ones included."""
+        """Number of documents, including empty ones."""
         return self.laid.n_docs
 
     @property
@@ -122,7 +122,7 @@ class Data(NamedTuple):
 
 
 def parts_of(data: Data) -> list[Part]:
-    """Return what the pieces are made of."""
+    """Return the data of the pieces."""
     parents, at = data.parents, data.cells.doc_bounds
     parts = []
     for cells, first, last in zip(layout.parts_of(data.laid), at, at[1:], strict=False):
@@ -141,7 +141,7 @@ def build_piece(part: Part) -> Piece:
 
 
 def bounds(data: Data) -> dict[str, I64]:
-    """Return where pieces cut what has a row for each cell, document or link, int64 [S + 1]."""
+    """Return the bounds of pieces in arrays by cell, document or link, int64 [S + 1]."""
     return {**layout.bounds(data.laid), "share": data.parents.ptr[data.cells.doc_bounds]}
 
 
@@ -160,7 +160,7 @@ def lay_out(
 
 
 def of_other_groups(n_groups: int, data: Data) -> str | None:
-    """Return what is wrong where a saved state has another number of groups than the corpus."""
+    """Return an error if a saved state and the corpus differ in their number of groups."""
     if n_groups == data.parents.n_groups:
         return None
     return f"weights of {n_groups} groups, but the corpus has {data.parents.n_groups}"
@@ -172,7 +172,7 @@ def parent_tags(corpus: Corpus, parents: str) -> Tags | None:
 
 
 def link_parents(tags: Tags | None, n_docs: int) -> tuple[Parents, I64]:
-    """Return the links of documents, and the tag column of each group that has one of them.
+    """Return the links of documents, and the tag column of each linked group.
 
     Without tags no document has a parent.
     """
@@ -188,7 +188,7 @@ def link_parents(tags: Tags | None, n_docs: int) -> tuple[Parents, I64]:
 
 
 def linked(ptr: Ints, group: Ints, doc: Ints, n_groups: int) -> Parents:
-    """Return links, of which groups and documents are given, with their transpose."""
+    """Return links with the given groups and documents, and their transpose."""
     by_group = np.argsort(group, kind="stable")
     sizes = np.bincount(group, minlength=n_groups)
     return Parents(

@@ -28,7 +28,7 @@ PRIOR_DOCS = 0.5
 
 
 class Fitted(NamedTuple):
-    """What every method ends with, on its truncation T.
+    """The result of every method, on its truncation T.
 
     n_dk [n_docs, T], n_wk [n_words, T], n_k [T]: (expected) counts. weights: (expected) topic
     weights of the groups with documents and of the corpus. alpha_doc, eta: the concentrations.

@@ -168,7 +168,7 @@ def _begun(piece: Piece, message: tuple[variational.Drawing, bool]) -> Local:
 
 
 def flaw(state: State, data: Data, settings: Settings) -> str | None:
-    """Return what of a saved state is not what the corpus has; see ``Backend``."""
+    """Return how a saved state disagrees with the corpus; see ``Backend``."""
     return of_other_groups(len(state.n_group_tables), data)
 
 
@@ -234,7 +234,7 @@ def weights_of(state: State, data: Data, model: Model) -> Weights:
 
 
 class Asked(NamedTuple):
-    """What tables are split by. evenly: parents serve alike. kappa: as in ``State``."""
+    """Input of the split of tables. evenly: parents serve alike. kappa: as in ``State``."""
 
     weights: Weights
     kappa: F64
@@ -242,7 +242,7 @@ class Asked(NamedTuple):
 
 
 class Served(NamedTuple):
-    """What the documents of a piece add up to, but for doc_tables float64 [n_docs].
+    """Sums over the documents of a piece, and doc_tables float64 [n_docs].
 
     n_tables, orphans: float64 [T], tables of all documents and of those without parents.
     group_tables, variance: float64 [n_groups, T], tables that groups serve; seen: the chance

@@ -56,7 +56,7 @@ def document_tables(n_dk: Floats, prior: Floats, m_dk: Floats) -> None:
 def split_tables(
     parents: Parents, weights: Weights, m_dk: Floats, evenly: bool, link_tables: Floats
 ) -> None:
-    """Write to ``link_tables`` [n_links, T] what each parent serves of a document's tables.
+    """Write each parent's part of a document's tables to ``link_tables`` [n_links, T].
 
     Superposition: in proportion to lambda_da pi_ak. Maximization: all of them times pi_ak over the
     largest pi_ak. A parent that ties with the largest explains them all by itself; were they split,

@@ -1,4 +1,4 @@
-"""What counts by topic, for every family that does: no tree, no parents.
+"""Shared code for counts by topic: without tree and without parents.
 
 A corpus in ``layout`` (cells, in blocks for threads) or ``token_layout`` (tokens). Responsibilities
 of topics and their counts: ``variational`` on the sweeps of ``kernels``, ``moments`` for the tables

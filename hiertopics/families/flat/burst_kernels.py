@@ -1,4 +1,4 @@
-"""The collapsed sweep where each document draws from a distribution of its own (theory/bursts 6).
+"""The collapsed sweep with a separate word distribution per document (theory/bursts 6).
 
 Tables of such a document are what tokens are of an ordinary one. A pair keeps their expected number
 t beside its q(z); counts are sums of t q. Where a document has no tables at all, it is put aside:
@@ -278,7 +278,7 @@ def fold_in(
     tolerance: float,
     held: int,
 ) -> tuple[Floats, F64]:
-    """Return the rows of q(z) [n_pairs, T] and the tables [n_pairs] of one document, topics held.
+    """Return q(z) [n_pairs, T] and the tables [n_pairs] of one document, topics held.
 
     words, counts [n_pairs]; phi [n_words, T] (word-major), prior [T] document pseudo-counts, both
     of the dtype that q(z) is to have. It starts from q(z) proportional to phi * prior and a table

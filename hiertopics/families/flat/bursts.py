@@ -1,4 +1,4 @@
-"""Bursts of documents: what can be set, and what a fit lays out for them (theory/bursts 1, 7)."""
+"""Bursts of documents: their settings, and the layout of a fit with them (theory/bursts 1, 7)."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ EVERY = 20
 
 
 class Plan(NamedTuple):
-    """What a fit with bursts is told at its start. means: E[t | c, x] of the counts that occur.
+    """Constants of a fit with bursts. means: E[t | c, x] of the counts that occur.
 
     concentration: where it starts. start: iterations before tables are refitted. n_aside: documents
     that are put aside. join: iterations after which they join the others. chance: of a word, the

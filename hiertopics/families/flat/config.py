@@ -1,4 +1,4 @@
-"""What can be set of truncated models of flat topics: single keys, and the records of the HDP."""
+"""Settings of truncated models of flat topics: single keys, and the records of the HDP."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ BranchSeeds = Annotated[
 
 
 class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Start values of what is learned, and the largest number of topics."""
+    """Start values of learned parameters, and the largest number of topics."""
 
     alpha: Annotated[
         float,

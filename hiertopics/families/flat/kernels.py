@@ -52,7 +52,7 @@ class Prior(NamedTuple):
 def sweep_block(
     cells: Cells, doc_shard: int, word_shard: int, tables: Tables, n_k: F64, prior: Prior
 ) -> int:
-    """Visit each pair of a block once: refit q(z), move the counts, note who has been seen.
+    """Visit each pair of a block once: refit q(z), move counts, note the topics that are seen.
 
     q(z = k) is proportional to (n_dk - q + doc prior)(n_wk - q + word prior)/(n_k - q + total),
     one token excluded (theory/hdp 3.1; equation 35). n_k [T] is moved too: pass the block's own.

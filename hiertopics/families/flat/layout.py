@@ -55,7 +55,7 @@ class Cells(NamedTuple):
 
 
 class Data(NamedTuple):
-    """A corpus laid out: its cells, and what the hyperparameter updates need of it.
+    """A corpus laid out: its cells, and the counts that hyperparameter updates need.
 
     lengths: int64, the distinct document lengths > 0; n_with: how many documents have each.
     doc_lengths: int64 [n_docs]. word_bounds: int64 [S + 1], the word ranges. seeds: tokens of
@@ -75,7 +75,7 @@ class Data(NamedTuple):
 
     @property
     def n_docs(self) -> int:
-        """Number of documents, empty ones included."""
+        """Number of documents, including empty ones."""
         return len(self.doc_lengths)
 
     @property
@@ -91,7 +91,7 @@ class Data(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What a piece is made of: cells of its documents, whose cuts count from the corpus's first.
+    """Data of a piece: cells of its documents, whose cuts count from the corpus's first.
 
     first_doc: the number of its first document. word_bounds as in ``Data``.
     """
@@ -113,12 +113,12 @@ class Piece(NamedTuple):
 
     @property
     def n_docs(self) -> int:
-        """Number of documents, empty ones included."""
+        """Number of documents, including empty ones."""
         return len(self.cells.cuts)
 
 
 class InCells(Protocol):
-    """What has the cells of a ``Piece``, and maybe more."""
+    """An object with the cells of a ``Piece``, and maybe more."""
 
     @property
     def cells(self) -> Cells:
@@ -138,7 +138,7 @@ class InCells(Protocol):
 
 
 def parts_of(data: Data) -> list[Part]:
-    """Return what the pieces are made of."""
+    """Return the data of the pieces."""
     cells, at = data.cells, data.cell_bounds
     parts = []
     for shard in range(cells.n_shards):
@@ -196,7 +196,7 @@ def sharded(local: Callable[..., Any], laid: Callable[[Any], Data] = as_laid_out
 
 
 def bounds(data: Data) -> Mapping[str, I64]:
-    """Return where pieces cut what has a row for each cell or document, int64 [S + 1]."""
+    """Return the bounds of pieces in arrays by cell or document, int64 [S + 1]."""
     docs = data.cells.doc_bounds
     cells = data.cell_bounds
     of_cells = dict.fromkeys(("resp", "topic", "share", "z"), cells)
@@ -204,12 +204,12 @@ def bounds(data: Data) -> Mapping[str, I64]:
 
 
 def room_of(piece: InCells) -> Room:
-    """Return where what is as large as a piece is made."""
+    """Return the room for arrays as large as a piece."""
     return beside(piece.cells.word)
 
 
 def spans(cuts: I64) -> Iterator[tuple[int, int]]:
-    """Yield ranges of documents of about ``PAIRS_AT_ONCE`` pairs, of at least one document."""
+    """Yield ranges of documents with about ``PAIRS_AT_ONCE`` pairs, each at least a document."""
     ends, first = cuts[:, -1], 0
     while first < len(cuts):
         last = int(np.searchsorted(ends, cuts[first, 0] + PAIRS_AT_ONCE, side="right"))
@@ -286,7 +286,7 @@ def rounds(n_shards: int) -> list[list[tuple[int, int]]]:
 
 
 class Block(NamedTuple):
-    """What a piece gets to visit a block: its turn, the word range, and the rows of its words.
+    """Input of a piece's visit to a block: its turn, the word range, the rows of its words.
 
     rows: of each table that is visited, for the piece to write to. given: what else it takes.
     """
@@ -305,7 +305,7 @@ def take_turns(
     word_bounds: I64,
     given: Callable[[int, int], Any] = lambda number, span: None,
 ) -> list[Result]:
-    """Let every piece ``visit`` its block of a turn; return what they answer besides their rows.
+    """Let every piece ``visit`` its block of a turn; return their answers without the rows.
 
     tables: [n_words, ...], moved in place. given: what block (piece, word range) takes besides.
     """

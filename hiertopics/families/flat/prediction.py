@@ -28,7 +28,7 @@ BURSTS_EXTRA = {"bursts": Annotated[F64, Axes("2", least=0)]}
 
 
 class FoldIn(NamedTuple):
-    """How topics of a document are found: by so many sweeps at most, until none moves by more.
+    """Limits of a fold-in: the number of sweeps, and the change below which it ends.
 
     from_prior: topics of a pair begin as the prior says; else with none, so that a pair sees only
     those before it in the first sweep.

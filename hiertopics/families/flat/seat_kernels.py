@@ -63,7 +63,7 @@ def tables_of_pair(z: I32, first: int, end: int) -> int:
 
 @kernel()
 def odds_of_another(seats: Seats, count: int, tables: Int, all_tables: Int) -> float:
-    """Return by what (1) grows where a pair of c tokens has one table more, but for its word.
+    """Return the factor of (1) for one more table of a pair of c tokens, without its word.
 
     That is S^c_{t+1} / S^c_t (b + a T). tables: t of the pair, all_tables: T of the document,
     without it.
@@ -185,7 +185,7 @@ def seat_document(
     seats: Seats,
     rng: np.random.Generator,
 ) -> None:
-    """Let tables of one document come or go.
+    """Add or remove tables of one document.
 
     Arrays as of ``sweep_kernels.sweep_document``, with slots in place of tokens.
     """

@@ -35,7 +35,7 @@ EVERY = 5
 
 
 def seats_of(process: PitmanYor, repeats: Repeats) -> Seats:
-    """Return what a sweep needs of a process."""
+    """Return the numbers that a sweep needs of a process."""
     discount, concentration = process
     return Seats(discount, concentration, log_stirling(repeats.counts, discount))
 
@@ -70,7 +70,7 @@ def added(parts: list[Seated]) -> Seated:
 
 
 def log_chance(process: PitmanYor, seated: Seated, repeats: Repeats, stirling: Stirling) -> float:
-    """Return the log chance of all seatings but for words, l of theory/bursts 9."""
+    """Return the log probability of all seatings without words, l of theory/bursts 9."""
     others = _log_rising(process, more_than(seated.docs)) - _log_rising(
         PitmanYor(1.0, process.concentration), repeats.longer
     )

@@ -74,7 +74,7 @@ def weights_from_fractions(fractions: F64) -> F64:
 
 
 def redraw_order(log_weights: F64, gamma: float | None, rng: np.random.Generator) -> I64:
-    """Return who comes to each place, int64 [T]: the order of the weights given which there are.
+    """Return the topic of each place, int64 [T]: a draw of the weights' order along the sticks.
 
     All places but the last by arrival times, then the last two (theory/hdp 6.1). log_weights: [T],
     along the sticks. gamma: held; None: integrated out under its prior, to be drawn afterwards.
@@ -94,7 +94,7 @@ def redraw_order(log_weights: F64, gamma: float | None, rng: np.random.Generator
 
 
 def log_remainders(log_weights: F64) -> F64:
-    """Return the log of what each place and those behind it hold [T], of log weights [T]."""
+    """Return the log of the sum of each weight and those after it [T], of log weights [T]."""
     return np.asarray(np.logaddexp.accumulate(log_weights[::-1])[::-1])
 
 

@@ -68,7 +68,7 @@ class Entries(NamedTuple):
 
 
 def stacked_rows(parts: Sequence[Entries], n_columns: int, room: Room) -> sparse.csr_array:
-    """Return rows of parts, one behind the other, as float64 CSR; of a single part not a copy.
+    """Return the rows of all parts in order, float64 CSR; a single part is not copied.
 
     room: where several are put together.
     """
@@ -124,7 +124,7 @@ def summary_of(
 def summary_by_node(
     topics: Topics, rows: F64, theta: F64, n_dk: Numbers, extra: Mapping[str, NDArray[Any]]
 ) -> Summary:
-    """Return the flat tree of ``rows`` [n_nodes, n_words], one outside the live topics at most.
+    """Return the flat tree of ``rows`` [n_nodes, n_words], with at most one row outside.
 
     theta [n_docs, n_nodes]; n_dk [n_docs, T]. extra: what the tree keeps for inference.
     """
@@ -156,7 +156,7 @@ def flat_tree(
 
 
 def merge_extra(tree: Tree, grouping: Regrouping) -> dict[str, NDArray[Any]]:
-    """Return ``extra`` of flat topics some of which were put together.
+    """Return ``extra`` of flat topics after a merge of some of them.
 
     What is a weight of each topic, in documents, groups or the corpus, adds up; the rest stays.
     """
@@ -184,7 +184,7 @@ def notes_on_shards(n_shards: int) -> tuple[str, ...]:
 
 
 def notes_on_idle_shards(n_shards: int, what: str) -> tuple[str, ...]:
-    """Say where shards are asked of a sampler that has none; what: tokens, documents."""
+    """Warn if shards are set for a sampler that has none; what: tokens, documents."""
     if n_shards == 1:
         return ()
     return (f"inference.shards has no effect: {what} are visited one after the other",)

@@ -1,4 +1,4 @@
-"""The collapsed sweep over tokens: a document with pseudo-counts of its own for each topic.
+"""The collapsed sweep over tokens, with a separate prior over topics for each document.
 
 A token of word w gets topic k with a chance proportional to
 
@@ -48,7 +48,7 @@ def sweep_document(
     word_total: float,
     rng: np.random.Generator,
 ) -> int:
-    """Redraw the tokens of one document; return how many moved.
+    """Redraw the tokens of one document; return the number that moved.
 
     P(z = k) is proportional to (n_dk + prior_k)(n_wk + word_prior_w)/(n_k + word_total) without the
     token itself. prior [T]: of the document. word_prior [n_words]; word_total: its sum over all
@@ -202,7 +202,7 @@ def write_words(lists: Lists, first: int, last: int, n_wk: I32) -> None:
 
 @kernel()
 def scratch_of(n_topics: int) -> Scratch:
-    """Return memory for draws among so many topics."""
+    """Return scratch memory for draws among n topics."""
     room = (n_topics + LANES - 1) // LANES * LANES
     return Scratch(
         np.zeros(n_topics, np.float32),
@@ -237,7 +237,7 @@ def sweep_document_by_lists(
     ends: F64,
     rng: np.random.Generator,
 ) -> int:
-    """Redraw the tokens of one document; return how many moved.
+    """Redraw the tokens of one document; return the number that moved.
 
     P(z = k) is proportional to (n_dk + prior_k)(n_wk + word_prior_w)/(n_k + word_total) without the
     token itself. prior [T]: of the document. word_prior [n_words]; word_total: its sum over all
@@ -306,7 +306,7 @@ def sweep_document_by_lists(
 
 @kernel(fastmath=REASSOCIATE)
 def scale_document(doc_row: I32, prior: Floats, inverse: F64, scaled: F32) -> float:
-    """Write (doc_row + prior) * inverse to ``scaled`` [T]; return the sum of what was written."""
+    """Write (doc_row + prior) * inverse to ``scaled`` [T]; return the sum of ``scaled``."""
     total = 0.0
     for topic in range(len(scaled)):
         share = np.float32((doc_row[topic] + prior[topic]) * inverse[topic])

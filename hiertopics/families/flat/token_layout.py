@@ -1,4 +1,4 @@
-"""A corpus in tokens: what samplers that redraw something for every token go through."""
+"""A corpus in tokens: the layout of samplers that redraw a value for every token."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Data(NamedTuple):
 
     @property
     def room(self) -> Room:
-        """Where what has an entry for each token is made."""
+        """The room for arrays by token."""
         return beside(self.words.word)
 
 
@@ -84,7 +84,7 @@ class Part(NamedTuple):
 
     @property
     def room(self) -> Room:
-        """Where what has an entry for each token is made."""
+        """The room for arrays by token."""
         return Room() if self.shelf is None else self.shelf.room
 
     def blocks(self) -> Iterator[tuple[slice, Words]]:

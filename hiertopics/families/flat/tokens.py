@@ -1,4 +1,4 @@
-"""Topics of tokens: what samplers of flat topics share besides their kernels (theory/hdp 6).
+"""Topics of tokens: shared code of the samplers of flat topics (theory/hdp 6).
 
 A state has topics of tokens in pieces, ``local`` with z and n_dk, and the counts of words and
 topics, which all pieces move.
@@ -98,7 +98,7 @@ def _recounted(piece: Any, local: Any, shape: tuple[int, int]) -> tuple[bool, I3
 def recounted_by(
     count: Callable[..., None], piece: Any, local: Any, shape: tuple[int, int]
 ) -> tuple[bool, I32]:
-    """Tell whether n_dk of a piece is what ``count`` finds in z; return n_wk of that shape."""
+    """Tell whether n_dk of a piece equals the ``count`` of its z; return n_wk of that shape."""
     n_dk, n_wk = np.zeros((piece.n_docs, shape[1]), np.int32), np.zeros(shape, np.int32)
     count(piece.cells, local.z, n_dk, n_wk)
     return np.array_equal(n_dk, local.n_dk), n_wk
@@ -123,7 +123,7 @@ def _renumber(piece: Any, local: Any, given: tuple[I32, I64]) -> tuple[Any, None
 def in_chains(
     one: Backend[SeenT, DataT, TopicsT, SettingsT],
 ) -> Backend[SeenT, DataT, Chains[TopicsT], SettingsT]:
-    """Return a sampler of one chain as one of several, compared by objective and topics in use."""
+    """Return a one-chain sampler for several chains, compared by objective and used topics."""
 
     def per_chain(state: TopicsT, data: DataT, settings: SettingsT, context: Context) -> PerChain:
         n_topics = int((state.n_k >= LIVE_TOKENS).sum())

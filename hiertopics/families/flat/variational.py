@@ -1,4 +1,4 @@
-"""What the collapsed variational HDP methods share: their tables, sweep and recount."""
+"""Shared code of the collapsed variational HDP methods: tables, sweep and recount."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ MAX_DRIFT = 1e-3
 
 
 class Local(NamedTuple):
-    """What belongs to the documents of a piece: q(z) and their counts, float32 in use.
+    """Per-document state of a piece: q(z) and its counts, float32 in use.
 
     resp [n_pairs, T], n_dk [n_docs, T]. Within an iteration also seen_dk, E[I(n_dk >= 1)], and
     var_dk, Var[n_dk]; both [n_docs, T].
@@ -110,7 +110,7 @@ class Order(NamedTuple):
 
 
 class Given(NamedTuple):
-    """What a block is swept with, besides rows of words: topic totals [T] and pseudo-counts.
+    """Input of a block's sweep besides rows of words: topic totals [T] and pseudo-counts.
 
     more: what else its task wants.
     """
@@ -144,7 +144,7 @@ def start(
 
 
 class Drawing(NamedTuple):
-    """What q(z) of a piece is drawn by: a generator for all pairs, and the first of the piece."""
+    """Input of a piece's draw of q(z): one generator for all pairs, the piece's first pair."""
 
     rng: np.random.Generator
     first_pair: int
@@ -154,7 +154,7 @@ class Drawing(NamedTuple):
 
 
 def drawings(data: Data, n_topics: int, context: Context, dtype: DTypeLike) -> list[Drawing]:
-    """Return what q(z) of each piece is drawn by."""
+    """Return the input of each piece's draw of q(z)."""
     return [
         Drawing(context.rng("init"), int(first), n_topics, dtype, data.seeds)
         for first in data.cell_bounds[:-1]
@@ -162,7 +162,7 @@ def drawings(data: Data, n_topics: int, context: Context, dtype: DTypeLike) -> l
 
 
 def draw(piece: InCells, drawing: Drawing) -> Local:
-    """Draw q(z) of a piece: its rows of what a single generator draws for all pairs."""
+    """Draw q(z) of a piece: its rows of the draw of a single generator for all pairs."""
     rng, first_pair, n_topics, dtype, seeded = drawing
     room = room_of(piece)
     resp = room.empty((len(piece.cells.word), n_topics), dtype)
@@ -175,7 +175,7 @@ def draw(piece: InCells, drawing: Drawing) -> Local:
 
 
 class Known(NamedTuple):
-    """What q(z) of a piece is made of. rows, message: see ``Rows``; more: what else is wanted."""
+    """Input of q(z) of a piece. rows, message: see ``Rows``; more: further input."""
 
     rows: Rows
     message: Any
@@ -192,7 +192,7 @@ def begun(
     context: Context,
     dtype: DTypeLike = np.float32,
 ) -> Responsibilities:
-    """Return q(z) that is known, and its counts. messages: one for each piece."""
+    """Return a given q(z), and its counts. messages: one for each piece."""
     known = Each([Known(rows, message, n_topics, dtype) for message in messages])
     state = Responsibilities(
         context.place(build_piece, parts_of(data), _as_known, known),
@@ -299,7 +299,7 @@ def settled(local: Any) -> Any:
 def recount_now_and_then(
     state: Responsibilities, data: Data, context: Context, visit: Visit | None = None
 ) -> float:
-    """Recount at every tenth iteration, so that a resumed run does it at the same ones."""
+    """Recount at every tenth iteration; a resumed run recounts at the same ones."""
     return recount(state, data, visit) if recount_is_due(context) else 0.0
 
 
@@ -406,7 +406,7 @@ def pair_bytes(n_topics: int) -> int:
 
 
 def without_numbers(sweep: Callable[..., Table]) -> Callable[..., Table]:
-    """Return a sweep as one of an ``Order``, of one that takes no random numbers."""
+    """Return a sweep without random numbers as the sweep of an ``Order``."""
 
     def swept(
         state: Any, data: Data, prior: Prior, context: Context, *, indicators: bool, held: bool

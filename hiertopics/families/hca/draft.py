@@ -76,14 +76,14 @@ class Draft:
             self.take_out(above)
 
     def residual(self, rows: F64, path: list[int]) -> F64:
-        """Return what the axes of the nodes ``path`` leave of rows."""
+        """Return the part of rows that the axes of the nodes ``path`` do not explain."""
         if not path:
             return rows
         basis, _ = np.linalg.qr(np.column_stack([self.axes[node] for node in path]))
         return np.asarray(rows - (rows @ basis) @ basis.T)
 
     def lay(self, node: int) -> None:
-        """Lay the axis of ``node`` through its rows, the best one given the axes above it."""
+        """Set the axis of ``node`` to the best one for its rows given the axes above it."""
         rows = self.rows[self.docs(node)]
         if len(rows):
             self.axes[node] = leading_axis(self.residual(rows, self.path(node)[:-1]))

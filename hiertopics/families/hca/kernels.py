@@ -19,7 +19,7 @@ RARE = 1e-14
 
 
 class Globals(NamedTuple):
-    """What a local step is told of the globals, E tau the expected noise precision.
+    """Global input of a local step, E tau the expected noise precision.
 
     path: int32 [n_slots, depth], -1 outside. axes: [n_columns, n_nodes], the node vectors' means.
     centre: [n_columns]. precision: E tau. gram: [n_slots, depth, depth], E W'W of each slot's
@@ -37,7 +37,7 @@ class Globals(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """What rows add up, to be filled in place.
+    """Sums over rows, filled in place.
 
     slot [n_slots]: rows. second [n_nodes, n_nodes]: products of coordinates. first [n_nodes]:
     coordinates. cross [n_nodes, n_columns]: coordinates times rows. outside [1]: squared
@@ -69,7 +69,7 @@ def project(row: F64, given: Globals, onto: F64) -> float:
 
 @kernel()
 def softmax(scores: F64) -> float:
-    """Turn log scores into chances in place; return the log of what they summed to."""
+    """Turn log scores into probabilities in place; return the log of their sum."""
     largest = scores[0]
     for slot in range(1, scores.shape[0]):
         largest = max(largest, scores[slot])

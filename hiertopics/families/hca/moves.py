@@ -56,7 +56,7 @@ def sweep(state: State, data: Data, settings: Settings) -> F64:
 
 
 def round_of_moves(state: State, data: Data, settings: Settings, context: Context) -> Made:
-    """Prune, merge and try some changes drawn at random, one after the other."""
+    """Prune, merge and try some random changes, one after the other."""
     rng = context.rng("moves")
     n_tried = n_kept = 0
     for turn in range(settings.inference.trials + 1):

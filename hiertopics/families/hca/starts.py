@@ -39,7 +39,7 @@ def first_state(kind: type[State], data: Data, settings: Settings, context: Cont
 
 
 def widths(model: Model, n_docs: int) -> list[int]:
-    """Return how many nodes each level gets: growing by about one factor, the rest to leaves.
+    """Return the number of nodes of each level: a nearly constant factor, the rest to leaves.
 
     No leaf without ten rows to itself, as far as one leaf allows.
     """

@@ -55,7 +55,7 @@ class Data(NamedTuple):
 
 
 class Local(NamedTuple):
-    """What belongs to the rows of a piece: nothing."""
+    """Per-row state of a piece: nothing."""
 
 
 @dataclass(kw_only=True)
@@ -100,16 +100,16 @@ class State(TreeState):
 
     @staticmethod
     def begun(n_docs: int) -> dict[str, F64]:
-        """Return what pieces begin with, by name, for a tree of one node."""
+        """Return the first state of pieces, by name, for a tree of one node."""
         return {}
 
     def globals(self, model: Model, log_mass: F64 | None = None) -> Globals:
-        """Return what local steps need; see ``globals_of``."""
+        """Return the globals that local steps need; see ``globals_of``."""
         given = globals_of(self, model, log_mass)
         return given._replace(base=given.base + 0.5 * np.linalg.slogdet(given.cover)[1])
 
     def given(self, model: Model, rounds: int) -> Given:
-        """Return what a pass takes to the rows."""
+        """Return the message of a pass to the rows."""
         return Given(self.globals(model), rounds, _visit, _scores)
 
     def slot_chances(self, model: Model) -> F64:
@@ -134,7 +134,7 @@ def as_they_are(rows: Rows) -> Rows:
 
 
 def bounds(data: Data) -> dict[str, I64]:
-    """Return where pieces cut what has a row for each row, int64 [n_pieces + 1]."""
+    """Return the bounds of pieces in arrays by row, int64 [n_pieces + 1]."""
     return {"chances": data.shard_bounds}
 
 
@@ -145,7 +145,7 @@ def in_pieces(kind: type[State], data: Data, context: Context) -> Pieces[Rows, A
 
 
 def globals_of(state: State, model: Model, log_mass: F64 | None = None) -> Globals:
-    """Return what local steps need under mean field.
+    """Return the globals that local steps need under mean field.
 
     log_mass: of slots, where the sticks do not tell.
     """
@@ -169,7 +169,7 @@ def globals_of(state: State, model: Model, log_mass: F64 | None = None) -> Globa
 
 
 class Given(NamedTuple):
-    """What a pass takes to the rows. rounds: local rounds under mean field; 0 moves nothing.
+    """Message of a pass to the rows. rounds: local rounds under mean field; 0 moves nothing.
 
     visit: does the local step of some rows in place. scores: writes log S of the slots.
     """
@@ -181,7 +181,7 @@ class Given(NamedTuple):
 
 
 def local_pass(state: State, model: Model, rounds: int = 1) -> tuple[Sums, float]:
-    """Do every row's local step; what belongs to rows moves.
+    """Do every row's local step; the per-row state changes in place.
 
     rounds: local rounds under mean field; 0 moves nothing. Returns the sums and the rows' share
     of the bound before the pass. Raises NumericalError.
@@ -272,7 +272,7 @@ def _gamma_term(shape: float, rate: float, e_log: float, e_value: float) -> floa
 
 
 def refit(state: State, data: Data, sums: Sums, model: Model, vectors: str) -> None:
-    """Set all globals to their best for what a pass has added up.
+    """Set all globals to their best values for the sums of a pass.
 
     vectors: joint or separate. Vectors, mean and noise depend on one another and take turns.
     """

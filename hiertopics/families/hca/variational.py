@@ -134,7 +134,7 @@ EXTRA = {
 
 
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
-    """Return the tree of live nodes with one row for what lies outside, and where rows sit in it.
+    """Return the tree of live nodes with one row outside, and the places of rows in it.
 
     A node lives with at least one expected row at or below it, or as the root; what is dropped
     goes to the slot of its nearest live ancestor. ``Tree.extra`` holds the vectors: mean
@@ -241,7 +241,7 @@ def _live(nodes: Nodes, mass: F64) -> tuple[I64, I64]:
 
 
 def given_by(kind: type[State], tree: Tree, settings: Settings) -> Globals:
-    """Return what local steps need, from a tree, which has masses in place of sticks."""
+    """Return the globals that local steps need, from a tree with masses in place of sticks."""
     shown = tree.kind == NODE
     n_nodes, extra = int(shown.sum()), tree.extra
     state = kind(

@@ -1,4 +1,4 @@
-"""What a variational fit begins with that does not begin at random: a draw, or an earlier fit.
+"""Initial states from a sampler's draw or an earlier fit.
 
 A draw (theory/hdp 3.8). Responsibilities that begin nearly alike part by what is common to whole
 documents first, and long documents settle in few broad topics, which no later sweep leaves. A
@@ -61,7 +61,7 @@ class Local(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """What first topics are drawn by."""
+    """Input of the first topics' draw."""
 
     rng: np.random.Generator
     n_topics: int
@@ -79,7 +79,7 @@ def is_wanted(settings: Any) -> bool:
 def start(
     data: Data, settings: Any, context: Context, kept: Kept, dtype: DTypeLike
 ) -> tuple[Responsibilities, dict[str, Any]]:
-    """Return q(z) of a draw with its counts, and what the draw says of all else, by field.
+    """Return q(z) of a draw with its counts, and the draw's other values, by field.
 
     kept: makes of a piece's draw what is kept of q(z).
     """
@@ -156,7 +156,7 @@ def _sweep_block(piece: Piece, local: Local, block: Block) -> tuple[Local, Any]:
 
 
 def as_few(piece: InCells, local: Local, dtype: DTypeLike) -> tuple[few.Local, None]:
-    """Keep the counts alone, of which q(z) can be made (theory/hdp 3.7)."""
+    """Keep the counts alone, from which q(z) can be computed (theory/hdp 3.7)."""
     return few.begin_without_entries(piece, local.n_dk.astype(np.float32)), None
 
 
@@ -191,7 +191,7 @@ ALIKE = ("n_tables", "pi", "pi_geo", "alpha", "alpha_geo", "gamma")
 
 
 class Counts(NamedTuple):
-    """What q(z) is made of: n_dk [n_docs, T] of each piece, n_wk and phi [n_words, T], alpha pi."""
+    """Input of q(z): n_dk [n_docs, T] of each piece, n_wk and phi [n_words, T], alpha pi."""
 
     n_dk: list[Table]
     n_wk: Table
@@ -217,7 +217,7 @@ def with_all(counts: Counts, data: Data, context: Context) -> Responsibilities:
 
 
 class Known(NamedTuple):
-    """What q(z) of a piece is made of, as in ``Counts``."""
+    """Input of q(z) of a piece, as in ``Counts``."""
 
     n_dk: Table
     doc_prior: Table
@@ -233,7 +233,7 @@ def _rows(piece: InCells, known: Known, first: int, last: int) -> Table:
 
 
 def fields_of(before: Arrays, data: Data, context: Context, begin: Begin) -> dict[str, Any]:
-    """Return the fields of a state that goes on where another one ended."""
+    """Return the fields of a state that continues an earlier one."""
     found = widened(before, data.n_words)
     n_wk = np.pad(before["n_wk"], ((0, data.n_words - len(before["n_wk"])), (0, 0)))
     phi = word_probabilities(n_wk, found["word_mass"] * found["tau"])
@@ -266,7 +266,7 @@ def _continued(known: list[Table], data: Data, chances: Table) -> Table:
 
 
 def widened(before: Arrays, n_words: int) -> dict[str, Any]:
-    """Return what is estimated besides q(z), for so many words; eta stays what it was."""
+    """Return the hyperparameters for n words; eta is unchanged."""
     n_before = len(before["tau"])
     further = np.full(n_words - n_before, 1.0 / n_words)
     found: dict[str, Any] = {}

@@ -30,7 +30,7 @@ Topics = NDArray[np.unsignedinteger[Any]]
 
 
 class Held(NamedTuple):
-    """What a sweep holds: topics, the documents' prior, and the key of its random numbers.
+    """Fixed input of a sweep: topics, the documents' prior, and the key of its random numbers.
 
     table: float32 [n_words, n], columns times ``scale`` [n] are topics up to a factor that all
     share. prior: float32 [n], alpha pi. n >= T is a multiple of 16, all 0 from T on.
@@ -72,7 +72,7 @@ class Scratch(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a sweep says of its documents.
+    """Output of a sweep about its documents.
 
     histogram: int64 [T, SMALL], documents with each small count n_dk of each topic. large: int64
     [n, 2], topic and count of the others, n_large [1] of them. cells: int64, word T + topic, and
@@ -238,7 +238,7 @@ def visit_words(
     amounts: I32,
     n_changes: I64,
 ) -> int:
-    """Redraw the tokens of a block, word by word, and write what changes in n_wk."""
+    """Redraw the tokens of a block, word by word, and write the changes of n_wk."""
     one, none = np.float32(1.0), np.float32(0.0)
     n_moved, pair, written = 0, first_pair, n_changes[0]
     for entry in range(first_entry, last_entry):
@@ -343,7 +343,7 @@ def draw_from_all(scaled: F32, prior: F32, lanes: F32, rest: float) -> int:
 
 @kernel()
 def note_counts(n_docs: int, lists: Lists, found: Found) -> None:
-    """Add the counts n_dk of a block's documents to what is found."""
+    """Add the counts n_dk of a block's documents to ``Found``."""
     for doc in range(n_docs):
         for at in range(lists.start[doc], lists.start[doc] + lists.length[doc]):
             note_count(lists.topic[at], np.int64(lists.times[at]), found)
@@ -351,7 +351,7 @@ def note_counts(n_docs: int, lists: Lists, found: Found) -> None:
 
 @kernel()
 def note_count(topic: Int, count: Int, found: Found) -> None:
-    """Add the count of a topic in a document to what is found."""
+    """Add the count of a topic in a document to ``Found``."""
     if count < SMALL:
         found.histogram[topic, count] += 1
     else:
@@ -362,7 +362,7 @@ def note_count(topic: Int, count: Int, found: Found) -> None:
 
 @kernel()
 def note_topics(doc_ptr: I64, z: Topics, n_topics: int, found: Found) -> None:
-    """Add the counts n_dk of all documents of a piece to what is found, from their topics."""
+    """Add the counts n_dk of all documents of a piece to ``Found``, from their topics."""
     counts = np.zeros(n_topics, np.int64)
     for doc in range(len(doc_ptr) - 1):
         begin, end = doc_ptr[doc] - doc_ptr[0], doc_ptr[doc + 1] - doc_ptr[0]

@@ -29,7 +29,7 @@ LONGEST = 255
 
 
 class Piece(NamedTuple):
-    """Some documents, one behind the other in the corpus, in blocks.
+    """Consecutive documents of the corpus, in blocks.
 
     doc_ptr: int64 [n_docs + 1], tokens, numbered as in the whole corpus: document by document, by
     word id within one. block_doc, block_entry, block_pair: int64 [n_blocks + 1]. An entry is a word
@@ -61,7 +61,7 @@ class Unlaid(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """A corpus laid out in blocks, and what the hyperparameters need of it.
+    """A corpus laid out in blocks, and the counts that hyperparameters need.
 
     pieces: of the corpus, in order; ``made_piece`` makes them what they are. doc_lengths: int64
     [n_docs]. lengths: int64, the distinct ones > 0; n_with: how many documents have each. table:
@@ -84,12 +84,12 @@ class Blocks(NamedTuple):
 
     @property
     def n_docs(self) -> int:
-        """Number of documents, empty ones included."""
+        """Number of documents, including empty ones."""
         return len(self.doc_lengths)
 
     @property
     def bounds(self) -> Mapping[str, I64]:
-        """Where pieces cut what has a row for each token, int64 [n_pieces + 1]."""
+        """The bounds of pieces in arrays by token, int64 [n_pieces + 1]."""
         return {"z": np.array([0, *(piece.doc_ptr[-1] for piece in self.pieces)])}
 
 

@@ -52,14 +52,14 @@ DENSE_CELLS = 1 << 18
 
 
 class Local(NamedTuple):
-    """What belongs to the documents of a piece: z, uint16 or uint32 [n_tokens]."""
+    """Per-document state of a piece: z, uint16 or uint32 [n_tokens]."""
 
     z: Annotated[Topics, Axes("n_tokens", below="truncation")]
 
 
 class Result(NamedTuple):
-    """What a sweep changes. histogram, large: of n_dk as in ``Found``. cells, amounts: of n_wk; no
-    cells: amounts are those of all.
+    """Changes by a sweep. histogram, large: of n_dk as in ``Found``. cells, amounts: of n_wk; no
+    cells: amounts are those of all cells.
 
     moved: tokens whose topic is another one.
     """
@@ -85,7 +85,7 @@ def begin_uniform(piece: Piece, message: tuple[np.uint64, int]) -> Local:
 
 
 class Known(NamedTuple):
-    """What the first tokens of a piece are in: topics, and a key for those of its other tokens."""
+    """First topics of a piece's tokens, and a key to draw those of the other tokens."""
 
     topics: Topics
     key: np.uint64
@@ -138,7 +138,7 @@ def count_cells(piece: Piece, local: Local, n_topics: int) -> tuple[I64, I64]:
 
 
 class Recipe(NamedTuple):
-    """What a sweep takes besides counts. word_mass: of the topics' prior; 0: they are given.
+    """Input of a sweep besides counts. word_mass: of the topics' prior; 0: topics are given.
 
     doc_prior: float64 [T], alpha pi. seed, iteration, chain: whose random numbers.
     """
@@ -218,14 +218,14 @@ def draw_topics(n_wk: I32, word_prior: F64, table: F32, context: Context) -> F32
 
 
 def hold(table: F32, scale: F32, doc_prior: F64, context: Context) -> Held:
-    """Return what the sweep of this iteration holds: topics in ``table``, prior [T]."""
+    """Return the fixed input of this iteration's sweep: topics in ``table``, prior [T]."""
     prior = np.zeros(len(scale), np.float32)
     prior[: len(doc_prior)] = np.maximum(doc_prior, LEAST_PRIOR)
     return Held(table, scale, prior, new_key(context.rng("sweep")))
 
 
 def sweep_piece(piece: Piece, local: Local, message: tuple[Held, int]) -> tuple[Local, Result]:
-    """Redraw the topics of a piece's tokens. message: what is held, and the number of topics."""
+    """Redraw the topics of a piece's tokens. message: fixed input, and the number of topics."""
     (held, n_topics), before = message, local.z
     lists, scratch = _lists(piece, n_topics, before.dtype), _scratch(held, n_topics)
     tokens = np.diff(piece.doc_ptr[piece.block_doc])
@@ -246,7 +246,7 @@ def sweep_piece(piece: Piece, local: Local, message: tuple[Held, int]) -> tuple[
 
 
 class Packed(NamedTuple):
-    """A ``Result`` on its way from elsewhere. counts: of n_wk [n_words T], what changes."""
+    """A ``Result`` in transit from another process. counts: of n_wk [n_words T], the changes."""
 
     histogram: Difference
     large: I64
@@ -313,7 +313,7 @@ class Changes:
         self._table: I32 | None = None
 
     def take(self, found: Found) -> None:
-        """Take what is written so far; what is found then begins anew."""
+        """Take the changes written so far, and empty ``found`` for further ones."""
         written = slice(int(found.n_changes[0]))
         found.n_changes[0] = 0
         if self._table is not None:

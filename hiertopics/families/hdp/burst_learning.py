@@ -73,7 +73,7 @@ def parted(data: Data, doc: int, context: Context) -> Parted:
 
 
 def from_aside(docs: I64, data: Data, means: MeanTables, place: Place, context: Context) -> float:
-    """Return b under which documents that are put aside predict what is kept back of them best."""
+    """Return the b that best predicts the tokens kept back of documents that are put aside."""
     parts = [parted(data, doc, context) for doc in docs.tolist()]
     chances = context.map(place, parts)
     seen = [part.seen > 0 for part in parts]

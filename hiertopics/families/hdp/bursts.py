@@ -1,4 +1,4 @@
-"""HDP backends of order zero whose documents are bursty: what they add to an iteration.
+"""HDP backends of order zero with bursty documents: their additions to an iteration.
 
 Each document draws its words from a Pitman-Yor process around its mixture of topics; tables of that
 process are what tokens are of the ordinary model (theory/bursts 6, 7).
@@ -72,7 +72,7 @@ class Info(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """How documents leave and join, by what is kept of q(z).
+    """How documents leave and join, for one way to keep q(z).
 
     left(state, data): after documents were left without tables. join(state, data, returning,
     context): documents that were aside begin where the topics place them. as_bursty: a task that
@@ -94,7 +94,7 @@ def prepare(corpus: Bags, settings: Any) -> Data:
 
 
 def planned(data: Data, settings: Any, n_iterations: int) -> Data:
-    """Return data with the plan of bursts of a fit of so many iterations."""
+    """Return data with the plan of bursts for a fit of n_iterations."""
     cells = data.cells
     found = bursts.plan(cells.word, cells.tokens, data.n_docs, settings, n_iterations)
     return data._replace(bursts=found)
@@ -156,10 +156,10 @@ def with_bursts(
     prior_of: Callable[[Any, Any], Prior],
     changes: Changes,
 ) -> Backend[Corpus, Data, Any, Any]:
-    """Return a backend of bursty documents, of one whose order counts tables."""
+    """Return a backend of bursty documents, from one whose order counts tables."""
 
     def step(state: Any, data: Data, settings: Any, context: Context) -> tuple[Any, Info]:
-        """Refit q(z) and tables of every pair; at times what else is estimated."""
+        """Refit q(z) and tables of every pair; at some iterations the other parameters, too."""
         begin_iteration(state, data, prior_of(state, settings), context, changes)
         state, info = plain.step(state, data, settings, context)
         end_iteration(state, data, prior_of(state, settings), context)
@@ -198,7 +198,7 @@ def going_on(
     """
 
     def extend_state(before: Arrays, data: Data, settings: Any, context: Context) -> Any:
-        """Return the state of the earlier counts, and of further ones under its topics."""
+        """Return the state of the earlier counts, with further documents under its topics."""
         found = fields_of(before, data, context, begin)
         tables = np.array(data.cells.tokens, np.float32)
         known = np.concatenate(of_pieces(before, "pair_tables"))
@@ -239,7 +239,7 @@ def shown(state: Any, data: Data) -> tuple[float, float, float]:
 
 
 def with_notes(found: Summary, state: Any, data: Data, *, begun: bool) -> Summary:
-    """Return a summary whose tree has a and b, and which says what they mean.
+    """Return a summary whose tree has a and b, with a note on their meaning.
 
     begun: whether tables are refitted yet.
     """
@@ -270,7 +270,7 @@ def objective(state: Any, data: Data, settings: Any, context: Context) -> float:
 
 
 def mean_of(parts: Sequence[tuple[float, float]]) -> float:
-    """Return the mean log chance of a token, of what pieces answer: log chances and tokens."""
+    """Return the mean log probability of a token, from sums and numbers of tokens by piece."""
     total, n_tokens = (float(sum(each)) for each in zip(*parts, strict=True))
     return total / max(n_tokens, 1.0)
 
@@ -314,7 +314,7 @@ def log_likelihood(
 
 
 def evenly(docs: I64, piece: InCells, most: int) -> I64:
-    """Return documents evenly spaced, so many that their marginal takes ``most`` terms."""
+    """Return evenly spaced documents, as many as keep their marginal within ``most`` terms."""
     cells = piece.cells
     repeated = np.concatenate([[0.0], np.cumsum(np.where(cells.tokens > 1, cells.tokens, 0))])
     work = (repeated[cells.cuts[docs, -1]] - repeated[cells.cuts[docs, 0]]) ** 2

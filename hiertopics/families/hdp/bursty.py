@@ -84,7 +84,7 @@ def _visit_tables(visit: Callable[..., Any], piece: Piece, local: Any, block: Bl
 def start(
     data: Data, n_topics: int, context: Context, dtype: DTypeLike = np.float32
 ) -> Responsibilities:
-    """Return what ``variational.start`` does, with a table for each token."""
+    """Return the result of ``variational.start``, with a table for each token."""
     return _with_tables(variational.start(data, n_topics, context, dtype))
 
 
@@ -96,7 +96,7 @@ def begun(
     context: Context,
     dtype: DTypeLike = np.float32,
 ) -> Responsibilities:
-    """Return what ``variational.begun`` does, with a table for each token."""
+    """Return the result of ``variational.begun``, with a table for each token."""
     return _with_tables(variational.begun(data, rows, messages, n_topics, context, dtype))
 
 
@@ -221,7 +221,7 @@ def _take_out(piece: InCells, local: Any, docs: I64) -> tuple[Any, None]:
 
 
 class Returning(NamedTuple):
-    """What documents that were aside join with: topics phi [n_words, T], prior [T], seating."""
+    """Input of documents that return: topics phi [n_words, T], prior [T], seating."""
 
     phi: F64
     prior: F64

@@ -34,7 +34,7 @@ from hiertopics.numeric.pitman_yor_kernels import Stirling
 
 
 class Local(NamedTuple):
-    """What belongs to the documents of a piece: z int32 [n_tokens], n_dk int32 [n_docs, T].
+    """Per-document state of a piece: z int32 [n_tokens], n_dk int32 [n_docs, T].
 
     z: topics of tables, in the first slots of each pair; -1 in the others (``flat.seat_kernels``).
     """
@@ -87,7 +87,7 @@ class More(NamedTuple):
 
 
 def prepare(corpus: Corpus, settings: Settings) -> Data:
-    """Lay the corpus out in tokens, with what is known of repeats."""
+    """Lay the corpus out in tokens, with its repeated words."""
     words, counts = corpus.counts.indices, corpus.counts.data
     start = settings.inference.burst_start
     repeats = repeats_of(words, counts, corpus.doc_lengths, start)
@@ -130,7 +130,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
 
 
 def repeats_in(data: Data) -> Repeats:
-    """Return what is known of repeats in data that were laid out for bursts."""
+    """Return the repeated words in data that were laid out for bursts."""
     assert data.repeats is not None
     return data.repeats
 

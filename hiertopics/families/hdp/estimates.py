@@ -1,4 +1,4 @@
-"""What every variational HDP method estimates besides q(z)."""
+"""Estimates of every variational HDP method besides q(z)."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ class Local(NamedTuple):
 
 
 def are_many(n_pairs: int, n_topics: int) -> bool:
-    """Tell whether responsibilities are so many that few of them are kept."""
+    """Whether q(z) would exceed MOST_ENTRIES, so that it is stored sparsely."""
     return n_pairs * n_topics > MOST_ENTRIES
 
 
@@ -161,7 +161,7 @@ def _as_known(piece: InCells, known: Known) -> Local:
 
 
 class Drawing(NamedTuple):
-    """What counts [n, T] are drawn by; n_tokens: int64 [n], what rows sum to."""
+    """Input of a draw of counts [n, T]; n_tokens: int64 [n], the sums of rows."""
 
     rng: np.random.Generator
     n_topics: int
@@ -197,7 +197,7 @@ def by_word(data: Data, first_doc: int = 0) -> tuple[I64, I64]:
 
 
 def begin_without_entries(piece: InCells, n_dk: Table) -> Local:
-    """Return the state of a piece of which counts [n_docs, T] are all that is known."""
+    """Return the state of a piece of which only the counts [n_docs, T] are known."""
     kind = np.uint16 if n_dk.shape[1] <= 1 << 16 else np.uint32
     n_pairs = len(piece.cells.word)
     return Local(np.empty((n_pairs, 0), kind), np.empty((n_pairs, 0), np.float32), n_dk)
@@ -274,7 +274,7 @@ def sweep(
 
 
 class Thinned(NamedTuple):
-    """How entries of a block are thinned, and what its task takes besides."""
+    """The thinning of a block's entries, and further input of its task."""
 
     thinning: Thinning
     more: Any
@@ -316,7 +316,7 @@ def _pass(state: Responsibilities, data: Data, prior: Prior, visits: Visits) -> 
 
 
 def pass_block(piece: InCells, local: Any, block: Block) -> tuple[Any, Any]:
-    """Add the pairs of a block to new counts, by what the counts were before."""
+    """Add the pairs of a block to new counts, weighed by the counts before."""
     n_wk, new_wk = block.rows
     new_dk = local.new_dk
     if new_dk is None:
@@ -373,7 +373,7 @@ def choose_block(piece: InCells, local: Any, block: Block) -> tuple[Any, Any]:
 
 
 def with_room(piece: InCells, local: Local) -> Local:
-    """Return the state with room for entries, of which there are none yet."""
+    """Return the state with room for entries; there are none yet."""
     room, shape = room_of(piece), (len(local.share), ROOM)
     topic, share = room.zeros(shape, local.topic.dtype), room.zeros(shape, np.float32)
     return local._replace(topic=topic, share=share)

@@ -132,7 +132,7 @@ def visit(
     mass: float,
     seating: Seating,
 ) -> bool:
-    """Visit the pairs of one document; False where weights are not positive and finite.
+    """Visit the pairs of one document; False if weights are not positive and finite.
 
     least: below which no topic's total of counts and prior may fall by rounding. doc_tables: of the
     document; mass: of its prior.

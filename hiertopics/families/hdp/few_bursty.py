@@ -53,7 +53,7 @@ class Local(NamedTuple):
 
 
 def start(data: Data, n_topics: int, context: Context, dtype: DTypeLike) -> Responsibilities:
-    """Return what ``few.start`` does, with a table for each token."""
+    """Return the result of ``few.start``, with a table for each token."""
     return _with_tables(few.start(data, n_topics, context, dtype))
 
 
@@ -65,7 +65,7 @@ def begun(
     context: Context,
     dtype: DTypeLike,
 ) -> Responsibilities:
-    """Return what ``few.begun`` does, with a table for each token."""
+    """Return the result of ``few.begun``, with a table for each token."""
     return _with_tables(few.begun(data, rows, messages, n_topics, context, dtype))
 
 

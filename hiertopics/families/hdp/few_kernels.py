@@ -151,7 +151,7 @@ def visit(
     doc_seen: Table,
     seen_wk: Table,
 ) -> bool:
-    """Visit the pairs of one document; False where weights are not positive and finite.
+    """Visit the pairs of one document; False if weights are not positive and finite.
 
     least: below which no topic's total of counts and prior may fall by rounding.
     """

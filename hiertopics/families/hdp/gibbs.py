@@ -64,7 +64,7 @@ SMALLEST_REST = 1e-300
 
 
 class Model(config.Model, frozen=True, kw_only=True):
-    """Start values of what is learned, the number of topics, and bursts."""
+    """Start values of learned parameters, the number of topics, and bursts."""
 
     truncation: Truncation = 1000
     bursts: Bursts = "none"
@@ -102,7 +102,7 @@ Settings = SettingsOf[Model, Inference]
 
 
 class Local(NamedTuple):
-    """What belongs to the documents of a piece: z int32 [n_tokens], n_dk int32 [n_docs, T]."""
+    """Per-document state of a piece: z int32 [n_tokens], n_dk int32 [n_docs, T]."""
 
     z: Annotated[I32, Axes("n_tokens", below="truncation")]
     n_dk: Annotated[I32, Axes("n_docs", "truncation", least=0)]
@@ -110,7 +110,7 @@ class Local(NamedTuple):
 
 @dataclass(kw_only=True)
 class Draw:
-    """One draw of either way to draw.
+    """One draw, of full or partial collapse.
 
     local: topics of tokens, in pieces. n_wk int32 [n_words, T], n_k int64 [T]: counts, of which
     the first has seed words, too. n_tables:
@@ -261,7 +261,7 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
 
 
 def flaw(state: State, data: Data, settings: Settings) -> str | None:
-    """Return what of a saved draw is not what the corpus has; see ``Backend``."""
+    """Return how a saved draw disagrees with the corpus; see ``Backend``."""
     if len(state.seeded) != len(data.seeds.names):
         return f"seeded has {len(state.seeded)} topics, not {len(data.seeds.names)}"
     return miscounted(state, data.n_words, data.seeds, state.seeded)
@@ -382,7 +382,7 @@ def draw_sticks(n_tables: I64, gamma: float, rng: np.random.Generator) -> tuple[
 
 
 def redraw_places(log_rest: F64, rng: np.random.Generator) -> tuple[I64 | None, F64]:
-    """Return who comes to each place along the sticks [T], and log(1 - v) then [T - 1].
+    """Return the topic at each place along the sticks [T], and the new log(1 - v) [T - 1].
 
     gamma is integrated out (theory/hdp 6.1). None where all stay.
     """

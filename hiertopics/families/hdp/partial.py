@@ -1,4 +1,4 @@
-"""hdp-gibbs, partially collapsed: topics are drawn, so that documents do not see each other.
+"""hdp-gibbs, partially collapsed: topics are drawn, so documents are independent.
 
 The model and the posterior of ``gibbs``; document weights stay integrated out. A token costs the
 topics of its document, not the truncation. One iteration, in this order (theory/hdp 6.2):
@@ -100,7 +100,7 @@ def prepare(corpus: Bags, settings: Settings) -> Blocks:
 
 
 def init(data: Blocks, settings: Settings, context: Context) -> State:
-    """Return uniformly random topics, and what the start says of all else."""
+    """Return uniformly random topics, and the start's other values."""
     model, n_topics = settings.model, settings.model.truncation
     message = (new_key(context.rng("init")), n_topics)
     local = context.place(made_piece, data.pieces, blocks.begin_uniform, message)
@@ -205,7 +205,7 @@ def summarise(state: State, data: Blocks, settings: Settings, context: Context) 
 
 
 def flaw(state: State, data: Blocks, settings: Settings) -> str | None:
-    """Return what of a saved draw is not what the corpus has; see ``Backend``."""
+    """Return how a saved draw disagrees with the corpus; see ``Backend``."""
     if not np.array_equal(np.sort(state.order), np.arange(len(state.order))):
         return "order does not name each topic once"
     n_wk, n_k = _counted(state.local, data, len(state.n_k))
@@ -236,8 +236,8 @@ def objective(state: State, data: Blocks, settings: Settings, context: Context) 
 
 
 def memory(corpus: Bags, settings: Settings) -> int:
-    """Return the bytes of counts and topics, and of what is largest besides: a sweep's changes, the
-    summary or the start. Tokens of a corpus in files lie in files, too.
+    """Return the bytes of counts and topics, and of the largest other arrays: a sweep's changes,
+    the summary or the start. Tokens of a corpus in files are in files, too.
     """
     n_topics = settings.model.truncation
     n_cells = n_topics * corpus.n_words
@@ -326,7 +326,7 @@ def _draw_word_side(state: State, data: Blocks, prior: str, rng: np.random.Gener
 
 
 class Begun(NamedTuple):
-    """What a start says, in fields of the state."""
+    """The values of a start, in fields of the state."""
 
     order: I64
     n_tables: I64
@@ -340,7 +340,7 @@ class Begun(NamedTuple):
 
 
 def from_topics(data: Blocks, settings: ModelSettings, context: Context) -> Begun:
-    """Return what a short run comes to, sticks to the largest topics first.
+    """Return the result of a short run, with its largest topics on the first sticks.
 
     Topics are numbered along the sticks; with seed words, whose topics have numbers, as in the run.
     """

@@ -1,4 +1,4 @@
-"""What the practical methods share (pcvb0, pcvb): sticks and concentrations as point estimates.
+"""Shared code of the practical methods (pcvb0, pcvb): point estimates of hyperparameters.
 
 Table counts are replaced by the probability that a document, or a word, uses a topic at all,
 after which every update has a closed form (theory/hdp 2 to 3).
@@ -28,7 +28,7 @@ WORD_SMOOTHING = 0.1
 
 
 class Stats(NamedTuple):
-    """What the global step needs of the local one; closed under addition of shards.
+    """Sums of local steps that the global step needs; shards add up.
 
     doc_tables [T]: sum over documents of E[I(n_dk >= 1)]. word_tables [n_words]: sum over
     topics of E[I(n_kw >= 1)].
@@ -52,7 +52,7 @@ def step(state: State, data: Data, settings: Settings, context: Context, order: 
 
 
 def gather(state: State, seen_wk: Floats) -> Stats:
-    """Return what the global step needs of the indicators that a sweep noted (26, 32)."""
+    """Return the sums for the global step from the indicators that a sweep noted (26, 32)."""
     return Stats(variational.seen_totals(state), seen_wk.sum(axis=1).astype(np.float64))
 
 

@@ -47,7 +47,7 @@ class State(estimates.State):
 
 
 class Stats(NamedTuple):
-    """What the global step needs of the local one.
+    """Sums of local steps that the global step needs.
 
     doc_tables [T], word_tables [n_words]: expected tables; log_xi: sum over topics.
     """
@@ -73,7 +73,7 @@ def start(begun: Responsibilities, data: Data, settings: ModelSettings) -> dict[
 
 
 class Functions(NamedTuple):
-    """What computes expected tables, chances and geometric means.
+    """Functions for expected tables, probabilities and geometric means.
 
     tables(mean, variance, seen, row_prior, column_prior): expected tables summed by row and by
     column. log_unseen(seen): the sum of log(1 - seen) [T], seen [n, T], which may be overwritten.
@@ -183,7 +183,7 @@ def gather(
 
 
 class OfDocuments(NamedTuple):
-    """The concentration of each topic's tables [T], and what computes these (``Functions``)."""
+    """The concentration of each topic's tables [T], and functions for these (``Functions``)."""
 
     topic_mass: F64
     tables: Callable[[Table, Table, Table, F64, F64], tuple[F64, F64]]

@@ -72,7 +72,7 @@ class Rows(NamedTuple):
 
 
 def planned(topics: Topics, doc_prior: F64, n_docs: int) -> Plan:
-    """Return the plan for so many documents."""
+    """Return the plan for n documents."""
     n_columns = len(topics.live) + (len(topics.dropped) > 0)
     return Plan(topics, doc_prior, n_docs * n_columns <= MOST_ENTRIES)
 
@@ -130,7 +130,7 @@ def word_probabilities(n_wk: Numbers, word_prior: F64) -> F64:
 
 
 class Fitted(NamedTuple):
-    """What every HDP method in pieces ends with, on its truncation T.
+    """The result of every HDP method in pieces, on its truncation T.
 
     local: with n_dk [n_docs, T]. n_wk [n_words, T], n_k [T]: (expected) counts. doc_prior [T]:
     alpha E[pi]. word_prior [n_words]: eta V tau. names: of topics that have one beforehand.
@@ -145,7 +145,7 @@ class Fitted(NamedTuple):
 
 
 def summarise(fitted: Fitted, n_docs: int) -> Summary:
-    """Return the summary; theta of so many documents is made in blocks, by each piece."""
+    """Return the summary; each piece makes theta of its documents in blocks."""
     plan = planned(by_size(fitted.n_k), fitted.doc_prior, n_docs)
     parts = fitted.local.ask(_weigh, plan)
     summary = summarise_counts(parts, plan, fitted.n_wk, fitted.word_prior)
@@ -207,7 +207,7 @@ def _with_theta(
 def summarise_tokens(
     parts: Sequence[Rows], plan: Plan, n_wk: I32, word_prior: F64, room: Room
 ) -> Summary:
-    """Return what ``summarise_counts`` returns, of whole counts.
+    """Return the result of ``summarise_counts`` for whole counts.
 
     Topics without tokens are all alike: the prior. Where only a part of theta is stored, the row
     outside is the mean of all topics under the documents' prior.

@@ -134,7 +134,7 @@ def try_small(
 
 @kernel(inline=True)
 def first_try(begun: np.uint32, bits: np.uint64, c: float) -> tuple[float, np.float32]:
-    """Return p, uniform below c, and a uniform chance: of 32 bits and 64 further ones."""
+    """Return p, uniform below c, and a uniform number: of 32 bits and 64 further ones."""
     fine = HALF_UNIT * (np.float64(np.int64(bits >> HALF_WORD)) + 0.5)
     low = np.float32(np.int32((bits & LOWER_HALF) >> LOW_BITS))
     p = c * HALF_UNIT * (np.float64(np.int64(begun)) + fine)

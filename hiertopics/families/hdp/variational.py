@@ -1,4 +1,4 @@
-"""Collapsed variational Bayes for the HDP topic model: four backends, which one function makes.
+"""Collapsed variational Bayes for the HDP topic model: one function makes four backends.
 
 Topics with shares drawn from one stick-breaking weight vector, document weights drawn around
 it; topic proportions and topics are integrated out, and each (document, word) pair keeps its
@@ -94,7 +94,7 @@ InferenceT = TypeVar("InferenceT", bound=VariationalInference)
 
 
 class Estimates(NamedTuple, Generic[FittedT, InferenceT]):
-    """What is estimated besides q(z), and its schedule.
+    """Estimates besides q(z), and their schedule.
 
     start(begun, data, settings): the fields of a state. step(state, data, settings, context,
     order): one iteration; returns the drift undone.
@@ -130,7 +130,7 @@ StartSweeps = Annotated[
 
 
 class ZeroModel(Model, frozen=True, kw_only=True):
-    """Start values of what is learned, and whether documents are bursty."""
+    """Start values of learned parameters, and whether documents are bursty."""
 
     bursts: Bursts = "none"
     burst_discount: BurstDiscount = DISCOUNT
@@ -242,7 +242,7 @@ def collapsed(
     def step(
         state: StateT, data: Data, settings: Settings[Model, InferenceT], context: Context
     ) -> tuple[StateT, Info]:
-        """Refit q(z) of every pair; after the hold, at times, what else is estimated."""
+        """Refit q(z) of every pair; after the hold, at some iterations, other parameters, too."""
         if of_draw is not None and beginnings.is_wanted(settings):
             # Nothing is held: the start's own sweeps stand for the iterations that hold.
             held = settings.inference.hyper_start
@@ -282,12 +282,12 @@ def collapsed(
 def going_on(
     backend: Backend[Corpus, Data, StateT, Any], begin: Begin
 ) -> Backend[Corpus, Data, StateT, Any]:
-    """Return a backend that goes on with further documents, from what ``begin`` keeps of q(z)."""
+    """Return a backend that continues with further documents, with q(z) kept by ``begin``."""
 
     def extend_state(
         before: Arrays, data: Data, settings: ModelSettings, context: Context
     ) -> StateT:
-        """Return the state of the earlier counts, and of further ones under its topics."""
+        """Return the state of the earlier counts, with further documents under its topics."""
         return backend.State(**fields_of(before, data, context, begin))
 
     return replace(backend, extend_state=extend_state)
@@ -322,7 +322,7 @@ def by_size(
 def bursty_by_size(
     whole: Backend[Corpus, Data, StateT, Any], few: Backend[Corpus, Data, StateT, Any]
 ) -> Backend[Corpus, Data, StateT, Any]:
-    """Return the backend of bursty documents that keeps what the settings say of q(z)."""
+    """Return the backend of bursty documents that keeps q(z) as the settings say."""
 
     def chosen(n_pairs: int, settings: Any) -> Backend[Corpus, Data, StateT, Any]:
         kept = settings.inference.responsibilities

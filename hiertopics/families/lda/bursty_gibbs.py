@@ -32,7 +32,7 @@ from hiertopics.numeric.pitman_yor_kernels import Stirling
 
 
 class Data(NamedTuple):
-    """A corpus in tokens, as ``gibbs.Data``, and the same in cells; what is known of repeats."""
+    """A corpus in tokens, as ``gibbs.Data``, and in cells, with its repeated words."""
 
     tokens: Tokens
     doc_lengths: I64
@@ -82,7 +82,7 @@ class Info(NamedTuple):
 
 
 class AsTokens(NamedTuple):
-    """The tables of a draw as the plain sampler's tokens. there: slots that have one [n_tokens]."""
+    """The tables of a draw in place of tokens. there: slots with a table [n_tokens]."""
 
     state: gibbs.State
     data: gibbs.Data
@@ -90,7 +90,7 @@ class AsTokens(NamedTuple):
 
 
 def prepare(corpus: Corpus, settings: Settings) -> Data:
-    """Lay the corpus out in tokens, with what is known of repeats."""
+    """Lay the corpus out in tokens, with its repeated words."""
     plain = gibbs.prepare(corpus, settings)
     ends = plain.tokens.doc_ptr
     cuts, none = np.column_stack([ends[:-1], ends[1:]]), np.zeros(0)

@@ -157,7 +157,7 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
 
 
 def flaw(state: State, data: Data, settings: Settings) -> str | None:
-    """Return what of a saved draw is not what the corpus has; see ``Backend``."""
+    """Return how a saved draw disagrees with the corpus; see ``Backend``."""
     n_wk = np.zeros((data.n_words, padded(settings.model.n_topics)), dtype=np.int32)
     kernels.count_words(data.tokens.word, state.z, n_wk)
     n_k = n_wk.sum(axis=0, dtype=np.int64)

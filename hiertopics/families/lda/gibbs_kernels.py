@@ -36,7 +36,7 @@ class Tokens(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """What a sweep moves: z int32 [n_tokens], n_wk int32 [n_words, P], n_k int64 [P]."""
+    """Arrays that a sweep changes: z int32 [n_tokens], n_wk int32 [n_words, P], n_k int64 [P]."""
 
     z: I32
     n_wk: I32

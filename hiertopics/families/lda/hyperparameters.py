@@ -28,7 +28,7 @@ LOWEST_ALPHA = 1e-9
 
 
 def draw_alpha_from_prior(model: Model, rng: np.random.Generator) -> F64:
-    """Draw alpha before anything is seen: one number, or [n_topics] if topics have their own."""
+    """Draw alpha from its prior: one number, or [n_topics] if each topic has its own."""
     total = rng.uniform(LOWEST_TOTAL, HIGHEST_TOTAL)
     if model.prior == "asymmetric":
         return np.asarray(total * rng.dirichlet(np.ones(model.n_topics)))
@@ -36,7 +36,7 @@ def draw_alpha_from_prior(model: Model, rng: np.random.Generator) -> F64:
 
 
 def draw_eta_from_prior(rng: np.random.Generator) -> float:
-    """Draw eta before anything is seen; what lies above HIGHEST_ETA has no mass to speak of."""
+    """Draw eta from its prior; the mass above HIGHEST_ETA is negligible."""
     return LOWEST_ETA + float(rng.exponential(1.0 / ETA_RATE))
 
 

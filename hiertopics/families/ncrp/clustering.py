@@ -51,7 +51,7 @@ def branches_of(
 
 
 def in_two(counts_of: CountsOf, doc_pairs: I64, importance: F64, rng: np.random.Generator) -> I64:
-    """Return which of two clusters each document is in, int64 [n_docs]; of one cluster all in 0.
+    """Return the cluster of each document, int64 [n_docs]; 0 for all if there is one cluster.
 
     doc_pairs as in ``branches_of``, above ``MOST_PAIRS`` clusters are those of random documents,
     too. importance: float64 [n_words], see ``importance_of``.
@@ -67,7 +67,7 @@ def in_two(counts_of: CountsOf, doc_pairs: I64, importance: F64, rng: np.random.
 
 
 def some_of(doc_pairs: I64, rng: np.random.Generator) -> I64:
-    """Return random documents with ``MOST_PAIRS`` at most, at least one of them, ascending."""
+    """Return random documents with at most ``MOST_PAIRS`` pairs, at least one, ascending."""
     order = rng.permutation(len(doc_pairs))
     n_some = int(np.searchsorted(np.cumsum(doc_pairs[order]), MOST_PAIRS, side="right"))
     return np.sort(order[: max(1, n_some)])
@@ -89,7 +89,7 @@ def _joined(
 def nested_clusters(
     counts: sparse.csr_array, depth: int, n_leaves: int, rng: np.random.Generator
 ) -> I64:
-    """Return clusters of documents, clusters of those, and so on up, int [n_docs, depth - 1].
+    """Return clusters of documents, clusters of clusters, and so on, int [n_docs, depth - 1].
 
     Columns run from the level below the root down to the leaves; names are unique within a level.
     """

@@ -1,4 +1,4 @@
-"""From nodes with word counts and documents on path slots to what users see.
+"""From nodes with word counts and documents on path slots to the tree of a run.
 
 The variational methods spread a document over path slots (``nested.slots``); a Gibbs state
 puts it into one.
@@ -33,7 +33,7 @@ DOCS_AT_ONCE = 1 << 14
 
 @dataclass(frozen=True)
 class Fitted:
-    """What every method ends with; nodes in any order with parents first, node 0 the root.
+    """The result of every method; nodes in any order with parents first, node 0 the root.
 
     parent: int [n_nodes]. n_wn: (expected) word counts [n_words, n_nodes]. slot_probs: float64
     CSR [n_docs, n_nodes], rows sum to 1: the chance that a document's path lies in a node's slot.

@@ -182,7 +182,7 @@ def sparse_rows(chances: F64) -> sparse.csr_array:
 
 
 def place(parent: Ints, depth: int, slot_probs: sparse.csr_array, level_weights: F64) -> Posterior:
-    """Return theta over nodes, one last column for what lies outside, and the paths.
+    """Return theta over nodes, with a last column for the share outside, and the paths.
 
     theta of a node is the sum over slots at or below it of the slot's chance times the weight of
     the node's level; levels below a slot are outside. slot_probs: CSR [n_docs, n_nodes].

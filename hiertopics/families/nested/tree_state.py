@@ -1,4 +1,4 @@
-"""What every variational state on a truncated tree has, the order of its siblings, its config keys.
+"""Shared state of all variational trees of fixed depth, order of siblings, config keys.
 
 A state is of one of two families. Under ``MeanField`` q of a document's path is a parameter,
 ``chances`` of slots, with the documents. In the structured family, which ``TreeState`` is by
@@ -43,7 +43,7 @@ Reseat = Callable[[Any, Any, Any], tuple[Any, None]]
 
 @dataclass(kw_only=True)
 class TreeState(ABC):
-    """The tree, its sticks and, in pieces, what belongs to documents.
+    """The tree, its sticks and, in pieces, the per-document state.
 
     parent: int32 [n_nodes], nodes in the order of ``slots``. stick_a, stick_b: float64 [n_nodes].
     """
@@ -54,7 +54,7 @@ class TreeState(ABC):
     stick_b: Annotated[F64, Axes("n_nodes", least=0)]
 
     def require_sound(self) -> None:
-        """Raise ValueError where the nodes are not those of a tree of so many levels."""
+        """Raise ValueError unless the nodes are those of a tree with the given number of levels."""
         require_parents("parent", self.parent)
         level = np.zeros(len(self.parent), np.int64)
         for node in range(1, len(level)):
@@ -84,7 +84,7 @@ class TreeState(ABC):
 
     @abstractmethod
     def by_node(self, order: I64) -> dict[str, NDArray[Any]]:
-        """Return what else the state has of nodes, these in another order."""
+        """Return the state's further arrays by node, in another order of nodes."""
 
     def reseated(self, task: Reseat, message: Any) -> Pieces[Any, Any]:
         """Return pieces whose q of slots a task has changed: as they are, where none is kept."""
@@ -116,7 +116,7 @@ class MeanField(TreeState):
 
 
 def without_chances(arrays: dict[str, NDArray[Any]], settings: object) -> dict[str, NDArray[Any]]:
-    """Leave out what told the families apart when they had one state: chances without columns."""
+    """Leave out old arrays that distinguished the families when they shared one state."""
     gone = ("structured", "chances")
     return {name: array for name, array in arrays.items() if name.split(".")[-1] not in gone}
 

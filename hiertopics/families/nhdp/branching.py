@@ -142,7 +142,7 @@ def _around(counts: sparse.csr_array, seeds: Seeds) -> F64:
 
 
 class Linked:
-    """Branches, linked by what their documents are about.
+    """Branches, linked by the subjects of their documents.
 
     A branch is where its documents are, by the roots of their tokens, in singular vectors of the
     weighted corpus, less the mean of all branches. counts: [n_docs, n_words]; branch: int64

@@ -98,7 +98,7 @@ class VariationalModel(Model, frozen=True, kw_only=True):
 
 
 class GibbsModel(Model, frozen=True, kw_only=True):
-    """The priors and the shape of the tree, of which a sampler draws more."""
+    """The priors and the shape of the tree; a sampler draws more of the priors."""
 
     eta: Annotated[
         float,

@@ -1,4 +1,4 @@
-"""Loops over what belongs to documents (see ``documents``): q(z) begins, is kept and counted.
+"""Loops over per-document state (see ``documents``): q(z) is started, stored and counted.
 
 Responsibilities are kept between visits as their roots, in 16 bits (theory/nhdp 3.4). Tables of
 floats keep them as they are; tests of exactness have these. They begin from those of flat topics
@@ -23,7 +23,7 @@ STEPS = np.float32(65535)
 
 @kernel()
 def unpack(kept: Kept, row: Floats) -> None:
-    """Write to ``row`` what is kept."""
+    """Write the stored responsibilities to ``row``."""
     rooted = kept.itemsize == 2
     kind = row.dtype.type
     scale = kind(1) / kind(STEPS) if rooted else kind(1)
@@ -34,7 +34,7 @@ def unpack(kept: Kept, row: Floats) -> None:
 
 @kernel()
 def pack(row: Floats, kept: Kept) -> None:
-    """Keep a row of responsibilities, none of which is below 0."""
+    """Store a row of responsibilities, all at least 0."""
     kind = row.dtype.type
     if kept.itemsize == 2:
         for at in range(len(kept)):

@@ -1,4 +1,4 @@
-"""What belongs to documents: their own nodes, counts and responsibilities there (theory/nhdp 3.2).
+"""Per-document state: own nodes, counts and responsibilities there (theory/nhdp 3.2).
 
 A document's own nodes are those at which it has enough expected tokens when the sweeps begin, and
 all above them. Its pairs have q(z) at these alone, so that neither memory nor time grows with the
@@ -170,7 +170,7 @@ def tables_of_pieces(tables: Floats | None, data: Data) -> list[Any]:
 
 
 def room_for_tables(piece: Piece, given: Floats | None, dtype: DTypeLike) -> Floats:
-    """Return tables of a piece's pairs [n_pairs]: those given, or one for each token."""
+    """Return tables of a piece's pairs [n_pairs]: given ones, or one for each token."""
     tables = beside(piece.cells.word).empty(len(piece.cells.word), np.dtype(dtype))
     tables[:] = piece.cells.tokens if given is None else given
     return tables
@@ -207,7 +207,7 @@ def seat_documents(
 
 
 class Under(NamedTuple):
-    """What documents are placed under; phi: float64 [n_words, K]. dtype: of q(z)."""
+    """Input of the placement of documents; phi: float64 [n_words, K]. dtype: of q(z)."""
 
     mixing: Mixing
     phi: F64

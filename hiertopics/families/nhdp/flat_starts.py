@@ -1,4 +1,4 @@
-"""What the flat topics start from: branches that are found first, or words in clusters.
+"""Starts of the flat topics: from branches that are found first, or from clusters of words.
 
 Branches (theory/nhdp 6.1). A few topics of the whole corpus come back where its documents change;
 hundreds do not. So the corpus is first divided among a few, and the topics of each part are found
@@ -37,7 +37,7 @@ WORD_FLOOR = 1e-6
 
 
 class Part(NamedTuple):
-    """What is in a branch: docs, words: int64, ascending; counts: float64 CSR of these."""
+    """Content of a branch: docs, words: int64, ascending; counts: float64 CSR of these."""
 
     branch: int
     docs: I64
@@ -79,7 +79,7 @@ def topic_of_pairs(cuts: I64, word: I32, theta: F64, phi: F64) -> I64:
 
 
 def parts(branch: I64, counts: sparse.csr_array) -> list[Part]:
-    """Return what is in each branch that has something; branch: int64 [n_pairs], of each pair."""
+    """Return the content of each non-empty branch; branch: int64 [n_pairs], of each pair."""
     doc = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
     found = []
     for place in np.unique(branch):
@@ -133,7 +133,7 @@ WORD_PRIOR = 0.01
 
 
 class Clusters(NamedTuple):
-    """What q(z) starts from. cluster: int64 [n_words], -1 of words in none.
+    """Input of the first q(z). cluster: int64 [n_words], -1 for words in none.
 
     theta: [n_docs, T], rows sum to 1. phi: [n_words, T], columns sum to 1. Words of ``seeds`` are
     in the first clusters, which have their names.
@@ -158,7 +158,7 @@ def by_words(
     context: Context,
     dtype: DTypeLike,
 ) -> Responsibilities:
-    """Return q(z) that words and documents suggest, for at most so many topics, and its counts.
+    """Return q(z) by words and documents, for at most n_topics, and its counts.
 
     counts: float64 [n_docs, n_words], of ``data``. The same corpus gives the same start.
     """
@@ -171,7 +171,7 @@ def by_words(
 def clusters_of(
     counts: sparse.csr_array, n_topics: int, dtype: DTypeLike, seeds: Seeds = seedwords.NONE
 ) -> Clusters:
-    """Return clusters of words, what documents have of each, and the words of these documents."""
+    """Return clusters of words, their shares in documents, and the words of these documents."""
     n_named = len(seeds.names)
     words = np.setdiff1d(frequent(counts), seeds.word)
     n = min(n_clusters(counts, n_topics), n_topics - n_named, len(words))
@@ -200,7 +200,7 @@ def n_clusters(counts: sparse.csr_array, n_topics: int) -> int:
 
 
 def most_clusters(n_words: int, n_topics: int) -> int:
-    """Return the same where so many words occur."""
+    """Return the largest number of clusters for n_words different words."""
     return max(min(n_topics, min(n_words, MOST_WORDS) // WORDS_PER_TOPIC), 1)
 
 

@@ -59,14 +59,14 @@ class Data(NamedTuple):
 
 
 class Local(NamedTuple):
-    """What belongs to the documents of a piece: z int32 [n_tokens], n_dk int32 [n_docs, K]."""
+    """Per-document state of a piece: z int32 [n_tokens], n_dk int32 [n_docs, K]."""
 
     z: Annotated[I32, Axes("n_tokens", below="n_nodes")]
     n_dk: Annotated[I32, Axes("n_docs", "n_nodes", least=0)]
 
 
 class Given(NamedTuple):
-    """What a block is swept with: totals with seed words [K], what documents share, numbers."""
+    """Input of a block's sweep: totals with seed words [K], ``Mixing``, random numbers."""
 
     n_k: I64
     prior: Prior
@@ -108,7 +108,7 @@ class State:
 
     @property
     def mixing(self) -> Mixing:
-        """What documents share."""
+        """Parameters that all documents share."""
         return Mixing(
             shape_of(self.parent), self.share, self.concentration, self.stop_a, self.stop_b
         )
@@ -178,7 +178,7 @@ def with_nodes(z: I32, mixing: Mixing, eta: float, data: Cells, context: Context
 
 
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
-    """Redraw all nodes, then what documents share, and eta."""
+    """Redraw all nodes, then the parameters that documents share, and eta."""
     moved = sweep(state, data.tokens, context)
     draw_mixing(state.mixing, state.n_dk, settings.model, context.rng("shares"))
     if settings.inference.sample_eta:
@@ -239,14 +239,14 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
 
 
 def flaw(state: State, data: Data, settings: Settings) -> str | None:
-    """Return what of a saved draw is not what the corpus has; see ``Backend``."""
+    """Return how a saved draw disagrees with the corpus; see ``Backend``."""
     cells, seeds = data.tokens, data.tokens.seeds
     wrong = misplaced(state.parent, seeds)
     return wrong or miscounted(state, cells.n_words, seeds, seeds.branches)
 
 
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
-    """Return the log joint of words and nodes given what documents share (theory/nhdp 2.1).
+    """Return the log joint of words and nodes given the shared parameters (theory/nhdp 2.1).
 
     Seed words are among the words, which differs by a constant while eta is held (theory/nhdp 2.3).
     """
@@ -275,7 +275,7 @@ def recut(
     settings: Settings,
     context: Context,
 ) -> tuple[Tree, sparse.csr_array]:
-    """Return the tree whose leaves are merged into so many clusters at each level, and its theta.
+    """Return the tree with leaves merged into n clusters at each level, and its theta.
 
     As of nhdp-variational; weights of stopping are those of the draw.
     """

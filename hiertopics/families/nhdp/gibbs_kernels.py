@@ -15,7 +15,7 @@ from hiertopics.numeric.jit import REASSOCIATE, kernel
 
 
 class Prior(NamedTuple):
-    """What documents share, by node.
+    """Parameters that all documents share, by node.
 
     parent: int32 [K]. first: int64 [K + 1], the children of p are ``first[p] .. first[p + 1]``.
     inner: int64, the nodes with children, ascending.
@@ -103,7 +103,7 @@ def refresh(node: int, doc_row: I32, passing: F64, prior: Prior, stay: F64, go: 
 def pass_by(
     node: int, change: float, doc_row: I32, passing: F64, prior: Prior, stay: F64, go: F64
 ) -> None:
-    """Add ``change`` to what passes a node and all nodes above it."""
+    """Add ``change`` to the tokens that pass a node and all nodes above it."""
     while node >= 0:
         passing[node] += change
         refresh(node, doc_row, passing, prior, stay, go)

@@ -1,4 +1,4 @@
-"""Topics of a tree that are hung elsewhere where the documents' counts say so (theory/nhdp 6.6)."""
+"""Moves of topics to other places of a tree, judged by document counts (theory/nhdp 6.6)."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Hanging:
         return found
 
     def gains(self, child: int) -> F64:
-        """Return the total, up to a constant, with a node and what is below it under each other.
+        """Return the total, up to a constant, for a node and its subtree under each other node.
 
         -inf at nodes below it.
         """

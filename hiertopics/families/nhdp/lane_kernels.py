@@ -1,4 +1,4 @@
-"""Where a document's own nodes stand in its vectors (see ``layout``)."""
+"""The places of a document's own nodes in its vectors (see ``layout``)."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def room_for_places(n_nodes: int) -> Places:
 
 @kernel()
 def lay_inner(nodes: I32, ancestry: Ancestry, places: Places) -> Any:
-    """Write where inner nodes stand; return their number, and how many of them branch."""
+    """Write the places of inner nodes; return their number, and the number that branch."""
     n_inner = 0
     for at in range(len(nodes)):
         node = np.uint32(nodes[at])
@@ -113,7 +113,7 @@ def longest_lane(nodes: I32, ancestry: Ancestry, places: Places) -> int:
 
 @kernel()
 def lay_out(nodes: I32, ancestry: Ancestry, places: Places) -> Sizes:
-    """Write the places of a document's own nodes; return what of them is written."""
+    """Write the places of a document's own nodes; return the number of entries."""
     n_inner, n_branching = lay_inner(nodes, ancestry, places)
     longest = longest_lane(nodes, ancestry, places)
     # Leaves of a family come one behind the other: their lane and step, kept in the column so far.

@@ -86,7 +86,7 @@ def weigh_inner(
     word_prior: float,
     n_above: int,
 ) -> None:
-    """Write what inner nodes make of a token that reaches them, one token taken out everywhere.
+    """Write the weight of a token that reaches each inner node, one token taken out everywhere.
 
     stay: the chance to stop times the word's; go: the chance to go on over g + concentration;
     share: s + prior, the node's numerator at its parent (theory/nhdp 3.1). doc_row: n_dp; going:

@@ -1,4 +1,4 @@
-"""The tree as kernels want it, and where the nodes of one document stand in vectors.
+"""The tree in the form of kernels, and the places of a document's nodes in vectors.
 
 Nodes are numbered breadth first, so that the children of a node are contiguous. A document has some
 of them, its own nodes: with each also those above. Inner nodes are those with children, and the
@@ -81,7 +81,7 @@ class Ancestry(NamedTuple):
 
 
 class Local(NamedTuple):
-    """Documents of a piece, one behind the other; floats are float32 in use.
+    """Per-document state of a piece, in order of documents; floats are float32 in use.
 
     first_node: int64 [n_docs + 1]; entries ``first_node[d] .. first_node[d + 1]`` are document d's.
     node: int32 [n_entries], its own nodes, ascending. n: [n_entries], its expected tokens at each.
@@ -96,7 +96,7 @@ class Local(NamedTuple):
     resp: Annotated[Kept, Axes("n_resp", least=0)]
 
     def flaw(self, n_pairs: I64, parent: I32) -> str | None:
-        """Return what is wrong with documents of so many pairs [n_docs], None where nothing is.
+        """Return an error about documents with so many pairs [n_docs], None if there is none.
 
         Nodes must be below the length of parent [K].
         """
@@ -136,11 +136,11 @@ class BurstyLocal(NamedTuple):
 
     @property
     def plain(self) -> Local:
-        """What kernels take, which have tables beside it."""
+        """The state for kernels, which take the tables separately."""
         return Local(*self[:-1])
 
     def flaw(self, n_pairs: I64, parent: I32) -> str | None:
-        """Return what is wrong; as ``Local.flaw``."""
+        """Return an error, as ``Local.flaw``."""
         return self.plain.flaw(n_pairs, parent)
 
 

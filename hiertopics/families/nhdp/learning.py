@@ -43,7 +43,7 @@ def learn(state: State, data: Data, settings: Settings) -> Mixing:
 
 
 def gather(state: State, data: Data) -> Sums:
-    """Return what the documents' expected tables add up to."""
+    """Return the sums of the documents' expected tables."""
     mixing = state.mixing
     rates = mixing.rates(1.0, data.n_words, np.float64)
     parts = state.local.ask(_tables, (mixing.shape.ancestry, rates))

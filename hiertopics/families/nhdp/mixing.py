@@ -1,4 +1,4 @@
-"""How documents mix the nodes of a tree: what they share, and the mixture that counts make."""
+"""The mixing of a tree's nodes by documents: shared parameters, and the mixture of counts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hiertopics.numeric.mixtures import log_rising
 
 
 class Mixing(NamedTuple):
-    """What all documents share besides topics, by node; all float64 [K].
+    """Parameters that all documents share besides topics, by node; all float64 [K].
 
     share: of the parent's documents' mass, siblings sum to 1; 1 at the root. concentration: 0 at
     leaves. stop_a, stop_b: weights of stopping and of going on; 1 and 0 at leaves.

@@ -70,7 +70,7 @@ def _summary(counts: sparse.csr_array, branch: I64, group: I64) -> Summary:
 
 
 def outline_cost(corpus: Bags, settings: VariationalSettings) -> float:
-    """Return what an outline costs beside a fit: pairs times topics times iterations of each.
+    """Return the cost of an outline relative to a fit: pairs times topics times iterations.
 
     Infinity where the settings have no branches that are found first, or where the flat topics see
     a part of the documents.

@@ -31,7 +31,7 @@ def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> P
 
 
 def infer_bursty(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> Posterior:
-    """Return theta of new documents from their tables, and these; what is fitted is held fixed."""
+    """Return theta and tables of new documents; fitted parameters are held."""
     phi, seating = np.ascontiguousarray(tree.phi.T), seating_of(tree, corpus.counts)
     theta, tables = fold_in(mixing_of(tree), phi, corpus.counts, context, seating)
     return with_tables(theta, tables, corpus.counts)

@@ -33,7 +33,7 @@ TINY = np.finfo(float).tiny
 
 
 class Moved(NamedTuple):
-    """What nodes of the new tree have. theta: float64 CSR [n_docs, K].
+    """Contents of the new tree's nodes. theta: float64 CSR [n_docs, K].
 
     tokens: float64 [K_old, K], those that each node of the old tree leaves to each of the new one.
     """
@@ -43,7 +43,7 @@ class Moved(NamedTuple):
 
 
 class Way(NamedTuple):
-    """Where an inner node's share of a document goes.
+    """The new places of an inner node's share of a document.
 
     leaves: those of the old tree below it; usual: float64, their tokens, by which the share of a
     document with nothing there is divided. into: nodes of the new tree; which: float64
@@ -65,7 +65,7 @@ def recut(
     settings: VariationalSettings,
     context: Context,
 ) -> tuple[Tree, sparse.csr_array]:
-    """Return the tree whose leaves are merged into so many clusters at each level, and its theta.
+    """Return the tree with leaves merged into n clusters at each level, and its theta.
 
     The leaves are linked by Ward's rule on their words and on those of their documents that the
     model expects. Leaves and the root keep topics and theta. The tokens of any other inner node go

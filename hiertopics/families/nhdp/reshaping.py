@@ -100,7 +100,7 @@ def reshaped(
 def tried(
     state: State, data: Data, settings: Settings, context: Context, dtype: DTypeLike
 ) -> State:
-    """Return the state after the rounds of a trial; the one given is swept."""
+    """Return the state after the rounds of a trial; the given state was swept."""
     model = settings.model
     swept(state, data, settings, context, BEFORE)
     pairs = pairs_of(data)

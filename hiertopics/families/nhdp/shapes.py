@@ -33,7 +33,7 @@ class Arranged(NamedTuple):
 
     @property
     def members(self) -> Bools:
-        """Which topics stand at or below each node, bool [K, n_topics]."""
+        """The topics at or below each node, bool [K, n_topics]."""
         member = np.zeros((self.shape.n_nodes, len(self.node)), bool)
         member[self.node, np.arange(len(self.node))] = True
         for node in self.shape.inner[::-1]:
@@ -203,7 +203,7 @@ class Found(NamedTuple):
 
 
 def by_gaps(merges: F64) -> Node:
-    """Return the tree of clusters whose height is far below that of what they merge into."""
+    """Return the tree of clusters whose height is far below that of their parent."""
     n_topics = len(merges) + 1
     height = np.concatenate([np.zeros(n_topics), merges[:, 2]])
     found = Found(n_topics, merges[:, :2].astype(np.int64), height)
@@ -228,7 +228,7 @@ def _family(found: Found, node: int) -> Node:
 
 
 def distinct_topics(merges: F64) -> I64:
-    """Return the same label, int64 [T], for topics that are taken for one."""
+    """Return a label for each topic, int64 [T]; equal labels mean the same topic."""
     return labels_at(merges, 1 + int((merges[:, 2] > ALIKE).sum()))
 
 

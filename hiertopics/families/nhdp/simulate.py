@@ -88,7 +88,7 @@ def even_tree(settings: Settings) -> Shape:
 
 
 def draw_hyperparameters(settings: Settings, sizes: Sizes, context: Context) -> Hyperparameters:
-    """Draw from the priors of nhdp-gibbs what a fit would draw, each node's concentration first."""
+    """Draw the parameters of a fit from the priors of nhdp-gibbs, concentrations first."""
     shape, rng = even_tree(settings), context.rng("hyperparameters")
     drawn = {"concentration": rng.gamma(1.0, 1.0, shape.n_nodes)}
     if settings.inference.sample_eta:

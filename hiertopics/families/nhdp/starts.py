@@ -90,7 +90,7 @@ FLOOR = 1e-7
 
 
 class FlatTopics(NamedTuple):
-    """What a flat fit found. theta: float64 [n_docs, T], phi: float64 [T, n_words], rows sum to 1.
+    """Result of a flat fit. theta: float64 [n_docs, T], phi: float64 [T, n_words], rows sum to 1.
 
     n_k: float64 [T], expected tokens. Where documents are bursty, these are tables; tables: of each
     pair [n_pairs]; concentration: of the bursts.
@@ -159,7 +159,7 @@ def is_seen_whole(data: Data, settings: Settings) -> bool:
 
 
 def sampled(data: Data, settings: Settings, context: Context) -> Data:
-    """Return as many random documents as the flat topics see, at least one; maybe all.
+    """Return random documents, as many as the flat topics may see, at least one.
 
     Those of a corpus in files are taken into memory: sweeps over them are many.
     """
@@ -183,7 +183,7 @@ def branches_first(sample: Data, settings: Settings) -> int:
 
 
 def number_first(n_topics: int, settings: Settings) -> int:
-    """Return how many branches are found before so many topics are; 0: none."""
+    """Return the number of branches to find before n topics are found; 0: none."""
     cuts = settings.model.branches
     n_branches = flat_starts.number_of_branches(n_topics)
     if cuts == "auto":
@@ -223,7 +223,7 @@ def grouped(
 
 
 def are_long(data: Data) -> bool:
-    """Return whether documents have so many tokens on average that branches share topics."""
+    """Return whether the mean length of documents is so large that branches share topics."""
     return int(data.doc_lengths.sum()) >= LONG * int(np.count_nonzero(data.doc_lengths))
 
 
@@ -361,7 +361,7 @@ def branch_of_pairs(
 def order_of(
     n_topics: int, n_pairs: int, inference: VariationalInference, *, bursty: bool
 ) -> Order:
-    """Return how q(z) of so many pairs and flat topics is kept."""
+    """Return the way to keep q(z) for n pairs and flat topics."""
     kept = inference.responsibilities
     if kept == "few" or (kept == "auto" and are_many(n_pairs, n_topics)):
         return few_bursty.FEW if bursty else FEW
@@ -386,7 +386,7 @@ def flat_topics(
 def fit_flat(
     begun: Responsibilities, data: Data, n_iterations: int, order: Order, context: Context
 ) -> tuple[FlatTopics, I64]:
-    """Return what hdp-cvb0 makes of this start, and which of its topics these are.
+    """Return the result of hdp-cvb0 from this start, and the selected topics of it.
 
     Topics that have names are among them, and first, even without a token.
     """
@@ -425,7 +425,7 @@ def step_flat(
     context: Context,
     order: Order,
 ) -> None:
-    """Do an iteration of flat topics; where documents are bursty, what it is for bursts too."""
+    """Do an iteration of flat topics; with bursty documents, also update their bursts."""
     bursty = data.bursts is not None
     if bursty:
         prior = posteriors.prior_of(state, settings)
@@ -519,7 +519,7 @@ def divided(
 
 
 class Division(NamedTuple):
-    """What q(z) is made of; see ``document_kernels.divide``. least: as of ``documents.begin``.
+    """Input of q(z); see ``document_kernels.divide``. least: as in ``documents.begin``.
 
     theta [n_docs, K], at nodes; without columns it is found anew from the topics: phi [n_words, T],
     share [T] of all tokens, node int64 [T]. bursty: whether documents are; tables: of pairs then,
@@ -619,7 +619,7 @@ def _divided_words(
 
 
 def shared_topics(flat: FlatTopics, arranged: Arranged) -> F64:
-    """Return what the topics below each inner node share, float64 [n_inner, n_words].
+    """Return the common words of the topics below each inner node, float64 [n_inner, n_words].
 
     Their geometric mean, weighted by tokens, scaled to sum to 1 (theory/nhdp 6.2).
     """

@@ -25,7 +25,7 @@ from hiertopics.families.nhdp.sweep_kernels import NOT_SEATED, Rates
 
 @dataclass
 class State:
-    """q(z) and the expected counts that follow from it, and what documents share.
+    """q(z), the expected counts that follow from it, and the parameters that documents share.
 
     local: q(z) and the counts of documents, in pieces. n_wk: [n_words, K], float32 in use, seed
     words among them. n_k: float64 [K], without these. parent: int32 [K], nodes breadth
@@ -47,13 +47,13 @@ class State:
 
     @property
     def mixing(self) -> Mixing:
-        """What documents share."""
+        """Parameters that all documents share."""
         return Mixing(
             shape_of(self.parent), self.share, self.concentration, self.stop_a, self.stop_b
         )
 
     def mix(self, mixing: Mixing) -> None:
-        """Take over what documents share."""
+        """Set the parameters that all documents share."""
         _, self.share, self.concentration, self.stop_a, self.stop_b = mixing
 
 
@@ -72,7 +72,7 @@ def seating_of(state: State, data: Data) -> Seating | None:
 
 
 def by_tables(piece: Piece, local: AnyLocal) -> tuple[Piece, Local]:
-    """Return the piece with tables for tokens where documents are bursty, and what kernels take."""
+    """Return the piece and state for kernels; with bursty documents, tables replace tokens."""
     if not isinstance(local, BurstyLocal):
         return piece, local
     cells, blocks = (part._replace(tokens=local.pair_tables) for part in piece[:2])
@@ -80,7 +80,7 @@ def by_tables(piece: Piece, local: AnyLocal) -> tuple[Piece, Local]:
 
 
 def misplaced(parent: I32, seeds: Seeds) -> str | None:
-    """Return what is wrong with the nodes of names in a tree, None where nothing is."""
+    """Return an error about the nodes of names in a tree, None if there is none."""
     branches = seeds.branches
     if len(branches) and (branches[-1] >= len(parent) or parent[branches].any()):
         return f"the tree has no branch for each of {len(branches)} names"
@@ -88,7 +88,7 @@ def misplaced(parent: I32, seeds: Seeds) -> str | None:
 
 
 def flaw(state: State, data: Data, settings: Settings[Any, Any]) -> str | None:
-    """Return what of a saved state is not what the corpus has; see ``Backend``."""
+    """Return how a saved state disagrees with the corpus; see ``Backend``."""
     found = [misplaced(state.parent, data.seeds), *state.local.ask(_flaw, state.parent)]
     return next((one for one in found if one is not None), None)
 
@@ -112,7 +112,7 @@ def counted(
 
 
 class Given(NamedTuple):
-    """What a block is swept with, besides rows of words."""
+    """Input of a block's sweep besides rows of words."""
 
     n_k: F64
     ancestry: Ancestry

@@ -35,7 +35,7 @@ FEW_NODES = 2
 
 
 class Words(NamedTuple):
-    """What topics are made of. n_wi [n_words, K]: (expected) counts, without seed words.
+    """Input of topics. n_wi [n_words, K]: (expected) counts, without seed words.
 
     eta: pseudo-count of each word.
     """
@@ -46,7 +46,7 @@ class Words(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """What every method ends with, by node. n_di [n_docs, K]: (expected) counts."""
+    """The result of every method, by node. n_di [n_docs, K]: (expected) counts."""
 
     mixing: Mixing
     n_di: Floats
@@ -85,7 +85,7 @@ def named(summary: Summary, left: Pruning, seeds: Seeds) -> Summary:
 
 
 def tree_of(left: Pruning, words: Words, n_docs: I64) -> Tree:
-    """Return the tree of these counts of words. n_docs: who uses each node left."""
+    """Return the tree of these counts of words. n_docs: documents of each remaining node."""
     shape, mixing = left.mixing.shape, left.mixing
     n_wi, eta, seeds = words
     phi = np.empty((shape.n_nodes, len(n_wi)))
@@ -125,7 +125,7 @@ def _users(theta: F64, n_di: Floats) -> I64:
 
 
 class Pruning(NamedTuple):
-    """What is left of a tree. into: int64 [K], the number that each node's counts go to."""
+    """The remaining part of a tree. into: int64 [K], the node that takes each node's counts."""
 
     mixing: Mixing
     into: I64
@@ -141,7 +141,7 @@ class Pruning(NamedTuple):
 
 
 def pruning(mixing: Mixing, n_i: F64) -> Pruning:
-    """Return what is left of a tree with so many tokens at each node [K]."""
+    """Return the remaining part of a tree with the given tokens at each node [K]."""
     shape = mixing.shape
     kept = below(shape, n_i) >= LIVE_TOKENS
     kept[0] = True
@@ -197,7 +197,7 @@ def weigh(blocks: Iterable[Floats], left: Pruning, room: Room) -> Rows:
 
 
 def summarise_rows(parts: Sequence[Rows], left: Pruning, words: Words, room: Room) -> Summary:
-    """Return what ``summarise`` does, of theta that was made piece by piece."""
+    """Return the result of ``summarise`` for theta that was made piece by piece."""
     n_docs = np.sum([part.n_docs for part in parts], axis=0)
     tree = tree_of(left, words, n_docs)
     theta = stacked_rows([part.theta for part in parts], tree.n_nodes, room)
@@ -205,7 +205,7 @@ def summarise_rows(parts: Sequence[Rows], left: Pruning, words: Words, room: Roo
 
 
 def notes_on_shape(tree: Tree, branches: Literal["auto"] | list[int]) -> tuple[str, ...]:
-    """Say where the corpus gave a smaller tree than ``model.branches`` asks for, or hardly one."""
+    """Warn if the tree is smaller than ``model.branches`` asks for, or hardly a tree."""
     depth = int(tree.depth.max())
     if branches != "auto" and depth <= len(branches):
         asked = f"{len(branches) + 1} levels below the root, of {branches} nodes and the leaves"
@@ -217,7 +217,7 @@ def notes_on_shape(tree: Tree, branches: Literal["auto"] | list[int]) -> tuple[s
 
 
 def mixing_of(tree: Tree) -> Mixing:
-    """Return what documents share, as ``summarise`` left it in the tree."""
+    """Return the parameters that documents share, as ``summarise`` left them in the tree."""
     extra = tree.extra
     return Mixing(
         shape_of(tree.parent),

@@ -29,7 +29,7 @@ WORDS_AHEAD = 3
 
 
 class Rates(NamedTuple):
-    """What documents share besides topics, by node [K], in the tables' dtype.
+    """Parameters that documents share besides topics, by node [K], in the tables' dtype.
 
     share: concentration of the parent times the node's share, 0 at the root. concentration,
     stop_a, stop_b: of inner nodes; the concentration of a root without children is 1. eta:
@@ -271,7 +271,7 @@ def chances_of_words(n_wk: Floats, n_k: F64, rates: Rates) -> F64:
 def share_elsewhere(
     n: Floats, node: U32, above: U32, place: U32, inner: Bools, going: Floats, rates: Rates
 ) -> float:
-    """Return what theta of a document has at nodes that are not its own (theory/nhdp 2.2).
+    """Return the part of a document's theta outside its own nodes (theory/nhdp 2.2).
 
     n, node and above as in places; going: by inner node, what ``n`` has below it.
     """
@@ -382,7 +382,7 @@ RARE = 1e-6
 
 
 class Sums(NamedTuple):
-    """What documents add up to, by node; all float64 [K]. tables: from its parent's customers.
+    """Sums over documents, by node; all float64 [K]. tables: from its parent's customers.
 
     growth, stops, goes, visits: at inner nodes, of the concentration, of the weights of stopping
     and of going on, and of both together.

@@ -107,7 +107,7 @@ def add_child(
 def find(
     u: float, n_rest: int, nodes: Nodes, places: Places, process: Process, rng: np.random.Generator
 ) -> int:
-    """Return the node whose own piece holds u; FULL where there is no room for a new one.
+    """Return the node whose own piece holds u; FULL if there is no room for a new node.
 
     n_rest: how many of the nodes were there at rest. After FULL, the same u may be asked for
     again in larger arrays: the sticks that were broken stay.
@@ -126,7 +126,7 @@ def find(
 def find_from(
     node: int, u: float, nodes: Nodes, places: Places, process: Process, rng: np.random.Generator
 ) -> int:
-    """Return what ``find`` does, given the last node at rest that begins at or below u."""
+    """Return the result of ``find``, given the last node at rest that begins at or below u."""
     if u < places.mid[node]:
         return node
     while u >= places.right[node]:

@@ -77,7 +77,7 @@ def on_grid(theta: F64) -> F32:
 
 
 def features(state: State, data: Data) -> U8:
-    """Return what the log likelihood of a row is linear in."""
+    """Return the features in which the log likelihood of a row is linear."""
     return data.rows
 
 
@@ -156,13 +156,13 @@ def log_extra(state: State, data: Data, settings: Settings) -> float:
 
 
 def flaw(state: State, data: Data, settings: Settings) -> str | None:
-    """Return what of a saved draw is not what the data have; see ``Backend``."""
+    """Return how a saved draw disagrees with the data; see ``Backend``."""
     n_columns = data.rows.shape[1]
     return misplaced(state, n_columns, n_columns + 1, settings.model)
 
 
 def rows(state: State, used: I64, data: Data, settings: Settings) -> Rows:
-    """Return what model.npz has of the nodes ``used``; no words.
+    """Return the arrays of model.npz for the nodes ``used``; no words.
 
     mean: chances of a 1 [n, P]. value: theta. newborn: chances of a 1 at a new child, theta
     integrated out. telling: by how much chances exceed those of all rows. variance [P].

@@ -198,7 +198,7 @@ COLUMNS = 32
 
 
 class Family(NamedTuple):
-    """Nodes with what is known of their parameters, parents before children; node 0 is the root.
+    """Nodes and facts about their parameters, parents before children; node 0 is the root.
 
     up: int32 [n], parents, -1 for the root. n_at: float64 [n], rows at each node, and sums
     [n, P], their sum. persistence: as in Diffusion. precision: float64 [P], of a child around its

@@ -73,7 +73,7 @@ class Process(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Where nodes lie in (0, 1) during a pass, float64 [C] each, and who was born in it.
+    """The places of nodes in (0, 1) during a pass, float64 [C] each, and the nodes born in it.
 
     A node's own piece is [left, mid), its subtree [left, right), and rest is what is left at the
     end of it for further children. first, last, next: int32 [C], the list of a node's children
@@ -100,7 +100,7 @@ def bear(law: Any, parent: Floats, value: Floats, rng: np.random.Generator) -> f
 
 
 class Memo(NamedTuple):
-    """What a pass knows of newborn children of each node, where the law is linear in features.
+    """Cached values for new children of each node, if the law is linear in features.
 
     slope: float64 [C, P] and offset [C], of the log likelihood of a datum at a new child whose
     parameters are summed out; ready: bool [C], of which nodes they have been worked out.

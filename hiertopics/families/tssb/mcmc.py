@@ -193,7 +193,7 @@ class Sampler(Generic[SeenT, DataT, StateT]):
     def draw_hyperparameters(
         self, settings: Settings, sizes: Sizes, context: Context
     ) -> Hyperparameters:
-        """Draw from their uniform priors what the config gives ranges for.
+        """Draw the parameters from the uniform priors whose ranges the config gives.
 
         That is alpha0, decay, gamma, and kappa for text, variance [n_words] for rows of 0 and 1.
         """

@@ -1,4 +1,4 @@
-"""The sampler's state, and what a likelihood is: all that the sampler asks of a model of data."""
+"""The sampler's state, and the interface of a likelihood, the sampler's model of data."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ StateT = TypeVar("StateT", bound=State)
 
 
 class Rows(NamedTuple):
-    """What a draw's nodes look like to users: phi [n, n_words], tokens at each node, extras.
+    """The nodes of a draw as users see them: phi [n, n_words], tokens at each node, extras.
 
     by_node: arrays with a row for each node. whole: arrays of another kind.
     """
@@ -68,7 +68,7 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Likelihood(Generic[SeenT, DataT, StateT]):
-    """What data are and what nodes have for parameters.
+    """A likelihood: the form of data and the parameters of nodes.
 
     observes, State, migrate_state, predictive, log_density: as of the backend. prepare: lay data
     out. start: the state of all data at the root of a tree without sticks. features: the log
@@ -110,7 +110,7 @@ class Likelihood(Generic[SeenT, DataT, StateT]):
 
 
 def misplaced(state: State, n_values: int, n_law: int, model: Model) -> str | None:
-    """Return what is wrong with a saved tree whose nodes have so many parameters.
+    """Return an error about a saved tree whose nodes have the given number of parameters.
 
     n_law: values of the law. model: its process must lie in the ranges that are set.
     """

@@ -267,7 +267,7 @@ ALPHA0, DECAY, GAMMA = range(3)
 
 
 class ProcessBounds(NamedTuple):
-    """Where each parameter of the process is uniform; equal bounds: it is fixed."""
+    """The uniform range of each parameter of the process; equal bounds: it is fixed."""
 
     alpha0: tuple[float, float]
     decay: tuple[float, float]
@@ -334,7 +334,7 @@ def log_density(which: int, nodes: Nodes, later: I64, process: Process) -> float
 
 @kernel()
 def log_stops(nodes: Nodes, process: Process) -> float:
-    """Return the log chance of which data stop at each node they reach, nu integrated out."""
+    """Return the log probability of the stops of data at each node, nu integrated out."""
     total = 0.0
     for node in range(nodes.size[0]):
         at, below = nodes.n_at[node], nodes.n_sub[node] - nodes.n_at[node]
@@ -345,7 +345,7 @@ def log_stops(nodes: Nodes, process: Process) -> float:
 
 @kernel()
 def log_positions(nodes: Nodes, later: I64, gamma: float) -> float:
-    """Return the log chance of which child data descend to, psi integrated out.
+    """Return the log probability of the children that data descend to, psi integrated out.
 
     Of the children at their positions: gaps between those with data depend on gamma too.
     """

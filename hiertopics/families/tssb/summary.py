@@ -1,4 +1,4 @@
-"""What users see of a draw: nodes with data, a row for all others, and new data at them."""
+"""Summary of a draw: nodes with data, a row for all others, and new data at them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tssb-mcmc of texts: K topics; each node has shares of its own, drawn around its parent's.
+"""tssb-mcmc of texts: K topics; each node has its own shares, drawn around its parent's.
 
 The algorithm is ``mcmc``; this is what it asks of texts. A document takes its node's topic shares,
 theta_e; each token a topic of those and a word of the topic. Topics are integrated out; shares are
@@ -88,7 +88,7 @@ def counted(data: Data, z: I16, n_topics: int) -> Topics:
 
 
 def features(state: State, data: Data) -> I32:
-    """Return what the log likelihood of a document is linear in."""
+    """Return the features in which the log likelihood of a document is linear."""
     return state.topics.n_dk
 
 
@@ -153,7 +153,7 @@ OFF_ONE = 1e-6
 
 
 def flaw(state: State, data: Data, settings: Settings) -> str | None:
-    """Return what of a saved draw is not what the corpus has; see ``Backend``."""
+    """Return how a saved draw disagrees with the corpus; see ``Backend``."""
     n_topics, topics = settings.model.n_topics, state.topics
     again = counted(data, topics.z, n_topics)
     counts = ((topics.n_dk, again.n_dk), (topics.n_wk, again.n_wk), (topics.n_k, again.n_k))
@@ -306,7 +306,7 @@ def revive(kept: State, data: Data) -> State:
 
 
 def before(arrays: Arrays, settings: Settings) -> Chains[State]:
-    """Return the chains of a checkpoint that held them packed, topics one after the other."""
+    """Return the chains of an old checkpoint, which held them packed, topics in sequence."""
     found = common.before(arrays, settings)
     names = (*Topics._fields, "best_z")
     *counted, best_z = (np.split(arrays[name], len(found.now)) for name in names)

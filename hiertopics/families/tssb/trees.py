@@ -1,4 +1,4 @@
-"""What makes a chain's tree (theory/tssb 4.7) and moves it: passes, culling, order, sticks."""
+"""The start of a chain's tree (theory/tssb 4.7) and its moves: passes, culling, order, sticks."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def resettle(
 
 
 def cull(nodes: Nodes, home: I32) -> Nodes:
-    """Return the counted tree without what lies outside the hull of the data, packed anew."""
+    """Return the counted tree without nodes outside the hull of the data, packed anew."""
     begin, children = kernels.hull(nodes)
     return kernels.repack(nodes, home, begin, children, room(1 + len(children)))
 

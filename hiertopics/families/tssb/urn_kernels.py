@@ -299,7 +299,7 @@ def log_below(node: int, log_reach: F64, nodes: Nodes, process: Process) -> floa
 
 @kernel()
 def log_room(node: int, nodes: Nodes, process: Process) -> float:
-    """Return the log of what the children of a node, the next new one included, weigh."""
+    """Return the log weight of a node's children, including the next new one."""
     return math.log(nodes.n_sub[node] - nodes.n_at[node] + process.gamma)
 
 

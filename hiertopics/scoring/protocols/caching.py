@@ -64,7 +64,7 @@ class Drawn(NamedTuple):
 
 
 class Learning(NamedTuple):
-    """What caches are learned from. train: the training documents, None where not needed."""
+    """Input of the learning of caches. train: the training documents, None if not needed."""
 
     source: str
     seed: int
@@ -72,7 +72,7 @@ class Learning(NamedTuple):
 
 
 def learning(request: Request, job: Job, source: str, seed: int) -> Learning | None:
-    """Return what caches of this job are learned from; None, with a note, where there is nothing.
+    """Return the input for the caches of this job; None, with a note, if there is none.
 
     Raises UsageError for a source that does not exist, for documents that are no text, and for
     topics that documents cannot be taken out of.

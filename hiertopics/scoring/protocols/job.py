@@ -1,4 +1,4 @@
-"""What of which documents is seen before what is scored."""
+"""Which tokens of each document are observed and which are scored."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class CutOptions(NamedTuple):
 
 
 def cut_job(request: Request, options: CutOptions, protocol: str) -> Job:
-    """Return documents of which a share of the tokens is seen and the rest is scored.
+    """Return documents with a share of their tokens observed and the rest scored.
 
     Raises UsageError or DataError.
     """

@@ -85,7 +85,7 @@ class FullOptions(NamedTuple):
 
 
 def completion(request: Request, options: CompletionOptions) -> HeldoutResult:
-    """Return the score of the tokens that were not seen of documents of which a share was.
+    """Return the score of the unobserved tokens of documents given their observed share.
 
     With a cache: the scores of the mixture and of the cache around it, side by side.
     """
@@ -102,7 +102,7 @@ def completion(request: Request, options: CompletionOptions) -> HeldoutResult:
 
 
 def tokens(request: Request, options: TokensOptions) -> HeldoutResult:
-    """Return the score of what was put aside of each document, under the theta of its training."""
+    """Return the score of each document's withheld tokens under its training theta."""
     split = tokens_aside(request.run, "tokens")
     if "bursts" in request.run.tree.extra:
         raise UsageError(
@@ -128,7 +128,7 @@ def full(request: Request, options: FullOptions) -> HeldoutResult:
 
 
 def path(request: Request, options: CutOptions) -> HeldoutResult:
-    """Return the score of the tokens that were not seen, one path going for all of a document's.
+    """Return the score of unobserved tokens, with one path for all tokens of a document.
 
     Raises UsageError for a backend without paths.
     """
@@ -143,7 +143,7 @@ def path(request: Request, options: CutOptions) -> HeldoutResult:
 def place(
     request: Request, job: Job, tree: Tree | None = None, draw: int | None = None
 ) -> Posterior:
-    """Return where the documents lie, by what is known of them, under the run's tree or a draw."""
+    """Return the places of documents, by their observed tokens, under the run's tree or a draw."""
     if job.observed is None:
         return Posterior(request.run.theta)
     corpus = Corpus(job.observed, request.run.vocab, groups=job.groups, labels=job.labels)
@@ -234,7 +234,7 @@ def score_with_cache(
 
 
 def score_paths(request: Request, job: Job, placed: Posterior, *, average: bool) -> HeldoutResult:
-    """Score each document's tokens by one path; ``average``: by the mean of that over draws."""
+    """Score each document's tokens by one path; ``average``: by the mean over draws."""
     if average:
         logs = np.array([_by_paths(drawn.tree, at, job) for drawn, at in _draws(request, job)])
         per_doc = np.asarray(logsumexp(logs, axis=0) - np.log(len(logs)))

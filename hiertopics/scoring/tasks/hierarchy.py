@@ -54,7 +54,7 @@ WORDS = 5
 
 
 class HierarchyOptions(NamedTuple):
-    """Where label paths come from, and which documents are scored.
+    """The source of label paths, and the documents to score.
 
     paths: a file with one for each line of the file given to fit; None: its sibling X.paths.
     path_field: a field of the table that was fitted. path_from_folder: the folders of its files.

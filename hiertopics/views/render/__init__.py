@@ -1,4 +1,4 @@
-"""Views of a tree and what of it is shown; writers are functions to text.
+"""Views of a tree and the selection of its nodes; writers return text.
 
 trees: trees for eyes. graphs: trees for other programs. records: tables of scores and groups.
 screen: lines and tables on a terminal.
@@ -29,7 +29,7 @@ FIRST_LEVELS = 2
 
 
 class Remark(NamedTuple):
-    """Something more on a node: its name, what is printed, and the same as a JSON value."""
+    """A further fact about a node: its name, its printed text, and its JSON value."""
 
     name: str
     line: str
@@ -37,7 +37,7 @@ class Remark(NamedTuple):
 
 
 class View(NamedTuple):
-    """What of a tree is shown: levels, words per node, and the fewest documents of a branch.
+    """The shown part of a tree: levels, words per node, and the fewest documents of a branch.
 
     documents: top documents of each node with their shares, where they are to be shown. remarks:
     what else is said of each node, in text and JSON. labels: names and what is hidden, by row.
@@ -79,11 +79,11 @@ class View(NamedTuple):
             waiting += self.children(tree, node)[::-1].tolist()
 
     def label(self, node: int) -> Label:
-        """Return what somebody said of ``node``."""
+        """Return the user's label of ``node``."""
         return self.labels.get(node, Label())
 
     def called(self, tree: Tree, node: int, vocab: Sequence[str]) -> str:
-        """Return the name of ``node``, where it has one, before its top words."""
+        """Return the name of ``node``, if it has one, before its top words."""
         name, words = steady(self.label(node).name), self.words(tree, node, vocab)
         return f"{name}: {words}" if name else words
 
@@ -113,7 +113,7 @@ def is_weak(tree: Tree, node: int) -> bool:
 
 
 def share(tree: Tree, node: int) -> str:
-    """Return the share of tokens at or below ``node``; its own too, where that is another one."""
+    """Return the share of tokens at or below ``node``, and its own share if it differs."""
     total, own = tree.subtree_weight[node], tree.weight[node]
     return f"{total:.2%}" + (f" (own {own:.2%})" if 0 < own < total else "")
 

@@ -36,7 +36,7 @@ class Measure(NamedTuple):
     relative: bool = False
 
     def cell(self, row: Row) -> Any:
-        """Return what ``compare`` shows of a row: the first depths of a list, the root's first."""
+        """Return the text of a cell in ``compare``: the first depths of a list, root first."""
         value, error = row.get(self.name), None if self.error is None else row.get(self.error)
         if value is None or (self.error is not None and error is None):
             return None
@@ -100,7 +100,7 @@ MEASURES = (
 
 
 class Grid(NamedTuple):
-    """A table for eyes: cells [n_rows, n_columns] under their heads; numbers stand on the right."""
+    """A table as text: cells [n_rows, n_columns] under their heads; numbers are right-aligned."""
 
     heads: Sequence[str]
     cells: Sequence[Sequence[str]]
@@ -190,7 +190,7 @@ def to_score_csv(rows: Sequence[Row]) -> str:
 
 
 def to_rows_csv(rows: Sequence[Row], columns: Sequence[str]) -> str:
-    """Return what ``to_table`` shows of the rows, with all digits."""
+    """Return the rows of ``to_table`` with all digits."""
     return to_csv([columns, *([_flat(row.get(name, "")) for name in columns] for row in rows)])
 
 
@@ -258,7 +258,7 @@ def null_rows(record: Row) -> tuple[list[Row], Sequence[str]]:
 
 
 def task_rows(records: Sequence[Row]) -> tuple[list[Row], Sequence[str]]:
-    """Return a row per run and per baseline, one that several runs share once; and columns."""
+    """Return a row per run and per baseline, shared baselines once; and columns."""
     rows: list[Row] = [{**record, "method": record["run"]} for record in records]
     for record in records:
         for name, metrics in record["baselines"].items():

@@ -1,4 +1,4 @@
-"""What a terminal shows of lines and tables: their parts told apart, nothing wider than it is.
+"""Lines and tables on a terminal: coloured parts, nothing wider than the terminal.
 
 Only commands that draw import this, and only where a terminal reads them: rich takes a while.
 Texts never pass rich's markup, so that no word of a corpus means anything to it.
@@ -37,7 +37,7 @@ def show_lines(lines: Iterable[Line], *, err: bool = False) -> None:
 
 
 def show_table(grid: Grid) -> None:
-    """Write a table; one that is too wide is turned, so that records stand side by side.
+    """Write a table; a table that is too wide is turned, with records side by side.
 
     Where they are too many, it comes in pieces, each with the first column.
     """

@@ -27,7 +27,7 @@ def to_text(tree: Tree, vocab: Sequence[str], view: View, limit: int | None = No
 
 
 def to_lines(tree: Tree, vocab: Sequence[str], view: View, limit: int | None = None) -> list[Line]:
-    """Return the lines of ``to_text``, their parts by what they are."""
+    """Return the lines of ``to_text``, split into parts by kind."""
     lines: list[Line] = list(_lines(tree, vocab, view))
     if limit is not None and len(lines) > limit:
         lines = [*lines[:limit], [Span(f"... and {len(lines) - limit} more", "aside")]]
@@ -100,7 +100,7 @@ def to_html(tree: Tree, vocab: Sequence[str], view: View, notes: Sequence[str] =
 
 
 def to_lists(tree: Tree, vocab: Sequence[str], view: View, notes: Sequence[str] = ()) -> str:
-    """Return the notes and the lists of ``to_html`` alone, for a page with a style of its own."""
+    """Return the notes and the lists of ``to_html`` alone, for a page with its own style."""
     above = ([] if tree.arrangement is None else [tree.arrangement.note]) + [*notes]
     above += [] if tree.transfer is None or not tree.transfer.note else [tree.transfer.note]
     return "".join([*(f"<p>{_safe(note)}</p>\n" for note in above), *_pieces(tree, vocab, view)])

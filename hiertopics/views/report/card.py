@@ -1,4 +1,4 @@
-"""The model card of a report: what was fitted to what, how, how well, and how to cite it."""
+"""The model card of a report: model, corpus, settings, scores, and a citation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PRIVATE = ("run", "corpus")
 
 
 def card_of(run: RunDir) -> dict[str, Any]:
-    """Return what a run says of itself; no path of the machine that it was made on.
+    """Return the card of a run; it has no path of the machine that made the run.
 
     Raises RunError where the run is damaged.
     """
@@ -75,7 +75,7 @@ def card_of(run: RunDir) -> dict[str, Any]:
 
 
 def key_of(run: RunDir, labels: Labels) -> str:
-    """Return what tells a page from others: names given in it are kept under it.
+    """Return the key of a page: names given in it are stored under this key.
 
     A page made with other names, or of a run that was made of this one, has another key.
     """

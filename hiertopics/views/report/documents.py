@@ -1,4 +1,4 @@
-"""The documents of a report: where each stands in the tree, its words, what is known of it."""
+"""The documents of a report: the place of each in the tree, its words, and its metadata."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BLOCK = 2048
 
 
 class Known(NamedTuple):
-    """What a run knows of its training documents, a row each.
+    """A run's facts about its training documents, a row each.
 
     names, snippets: None where they have none. counts: CSR [n_docs, n_words] or None. tags: by what
     they are called. problem: why something is missing, in one line.
@@ -43,7 +43,7 @@ class Known(NamedTuple):
 
 
 def known_documents(run: RunDir) -> Known:
-    """Return what a run kept, and what its corpus says, which is read again if it is there."""
+    """Return facts of documents from the run, and from its corpus if that is there."""
     kept = run.documents or Documents(None, {}, None)
     names = None if kept.names is None else list(kept.names)
     snippets = None if kept.snippets is None else list(kept.snippets)
@@ -63,7 +63,7 @@ def known_documents(run: RunDir) -> Known:
 
 
 class Shares(NamedTuple):
-    """Where documents stand, CSR [n_docs, n_places] over the places of a layout.
+    """Shares of documents, CSR [n_docs, n_places] over the places of a layout.
 
     own: the share at each node. below: at or below it. home: the place of the deepest node on a
     document's path; of an arranged topic, that with the largest share; else the end of the way

@@ -1,4 +1,4 @@
-"""The data of a report: what the page shows, in parts, as much of it as fits."""
+"""The data of a report: the parts of the page, as many as fit."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ SPARE = 1000
 
 
 class Asked(NamedTuple):
-    """What a report is to hold. words: per node and weight of relevance. limit: bytes in all.
+    """The requested report. words: per node and weight of relevance. limit: bytes in all.
 
     text: whether words of single documents may be shown. sides: ``NAME=FILE`` of metadata. cut:
     about how many nodes each level has, as ``20,80``. supported: least support of a node. words_by:
@@ -96,7 +96,7 @@ class Asked(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A run's tree as a report shows it, and where its documents stand there."""
+    """A run's tree in the form of a report, and its documents' places there."""
 
     tree: Tree
     layout: Layout

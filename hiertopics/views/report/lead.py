@@ -1,4 +1,4 @@
-"""The paragraph above the map: what a run found, made from its numbers alone."""
+"""The paragraph above the map: the results of a run, made from its numbers alone."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FEWEST, MOST_GROUPS = 10, 30
 
 
 class Known(NamedTuple):
-    """What the paragraph is made of.
+    """Input of the paragraph.
 
     tags: columns of metadata by name. card: the model card. nouns: of what a tree counts, "words"
     or, of vectors, "rows".

@@ -147,5 +147,5 @@ def _branches(layout: Layout) -> I64:
 
 
 def named(run: RunDir) -> str:
-    """Return what a run is called in a report."""
+    """Return the name of a run in a report."""
     return visible(run.path.name or run.path.absolute().name)

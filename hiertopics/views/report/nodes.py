@@ -1,4 +1,4 @@
-"""Numbers of the nodes of a report: what each is made of, and how the page shows it."""
+"""Numbers of the nodes of a report: the source of each, and its form on the page."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ def facts_part(columns: dict[str, list[Any]], tokens: str) -> list[dict[str, Any
 
 
 def rounded(values: F64, digits: int) -> list[float]:
-    """Return numbers with so many decimals; whole ones as they are written shortest."""
+    """Return numbers with n decimals; whole numbers in their shortest form."""
     return [_shortest(value) for value in np.round(values, digits).tolist()]
 
 
 def shortened(values: F64, digits: int = 4) -> list[float]:
-    """Return numbers with so many significant digits."""
+    """Return numbers with n significant digits."""
     return [_shortest(float(f"{value:.{digits}g}")) for value in values.tolist()]
 
 

@@ -1,4 +1,4 @@
-"""The parts of a report as text in a page, and which of them fit into so many bytes."""
+"""The parts of a report as text in a page, and the choice of parts that fit into n bytes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def packed(part: Any) -> str:
 
 
 class Box:
-    """Parts of a report, packed one by one, in a space of so many bytes."""
+    """Parts of a report, packed one by one, in a space of n bytes."""
 
     def __init__(self, space: float) -> None:
         self.left = space
@@ -52,7 +52,7 @@ class Box:
         self.left -= len(self.texts[name]) + len(name) + 2
 
     def put_first(self, name: str, plans: Iterable[tuple[str, Callable[[], Any]]]) -> str | None:
-        """Add what the first plan makes that fits; return what that plan says is left out.
+        """Add the output of the first plan that fits; return that plan's omissions.
 
         Where none fits nothing is added, and None is returned.
         """

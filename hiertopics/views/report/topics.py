@@ -1,4 +1,4 @@
-"""The nodes of a report: their order, sizes, words, and what tells them from their neighbours."""
+"""The nodes of a report: their order, sizes, words, and differences from their neighbours."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def node_part(tree: Tree, layout: Layout, words: Words, ids: Sequence[I64]) -> d
 
 
 def label_columns(labels: Labels, layout: Layout) -> dict[str, list[Any]]:
-    """Return what somebody said of the nodes of a report: name, hidden, note; if anything."""
+    """Return the users' labels of the nodes of a report: name, hidden, note; if there are any."""
     said = [labels.get(row, Label()) for row in layout.rows.tolist()]
     if not any(label != Label() for label in said):
         return {}

@@ -1,4 +1,4 @@
-"""``report``: one file that shows a run to whoever has a browser."""
+"""``report``: one file that shows a run in any browser."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PLAIN_PART = 0.1
 
 
 class Report(NamedTuple):
-    """What was written: the page, its size in bytes, and what was left out, in sentences."""
+    """A written report: the page, its size in bytes, and its omissions, in sentences."""
 
     path: Path
     n_bytes: int
@@ -96,7 +96,7 @@ def report(
 def made_page(
     run: RunDir, other: RunDir | None, asked: Asked
 ) -> tuple[str, dict[str, Any], tuple[str, ...]]:
-    """Return the page, its data and what is left out of both, in sentences.
+    """Return the page, its data and the omissions of both, in sentences.
 
     Raises UsageError, DataError or RunError.
     """

@@ -124,7 +124,7 @@ def init(data: Data, settings: Settings, context: Context) -> State:
 
 
 def extend_state(before: Arrays, data: Data, settings: Settings, context: Context) -> State:
-    """Return an earlier draw that further documents joined one by one."""
+    """Return an earlier draw after further documents joined it one by one."""
     gamma, eta = float(before["prior.gamma"]), float(before["prior.eta"])
     prior = Prior(before["prior.level"], gamma, eta)
     return begin(joined_by(before, data, prior, context.rng("continued")), prior)
@@ -230,7 +230,7 @@ Held = Callable[[Settings], int]
 
 
 def at_most(held: Held, corpus: Bags, settings: Settings, n_nodes: int) -> int:
-    """Return the bytes of tokens and counts, and of what is largest besides.
+    """Return the bytes of tokens and counts, and of the largest other arrays.
 
     That is the start, a sweep, which holds so many bytes, or the summary. Tokens of a corpus in
     files lie in files, too.
@@ -249,7 +249,7 @@ def at_most(held: Held, corpus: Bags, settings: Settings, n_nodes: int) -> int:
 
 
 def memory(held: Held, corpus: Bags, settings: Settings) -> int:
-    """Return the bytes of a fit whose tree is about as large as its first one."""
+    """Return the bytes of a fit, assuming that the tree stays as large as its first one."""
     return at_most(held, corpus, settings, nodes_for(corpus, settings))
 
 
@@ -259,7 +259,7 @@ def memory_from(held: Held, state: State, corpus: Bags, settings: Settings) -> i
 
 
 def nodes_for(corpus: Bags, settings: Settings) -> int:
-    """Return about how many nodes a tree has: those of the start, of which sweeps change few.
+    """Return the approximate number of nodes: that of the start, which sweeps change little.
 
     Documents that are seated one by one begin with about half as many as clusters.
     """
@@ -380,7 +380,7 @@ def sampler(
     *,
     remote_tasks: bool = False,
 ) -> tuple[Backend[Corpus, Data, State, Settings], Backend[Corpus, Data, Chains[State], Settings]]:
-    """Return the sampler that moves documents by a sweep, of one chain and of several."""
+    """Return the sampler with the given sweep of documents, for one chain and for several."""
     one = Backend(
         Model=Model,
         Inference=Inference,

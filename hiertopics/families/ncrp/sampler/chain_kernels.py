@@ -23,7 +23,7 @@ HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 
 class Chain(NamedTuple):
-    """What a sweep moves; C columns hold the nodes, L levels.
+    """Arrays that a sweep changes; C columns hold the nodes, L levels.
 
     path: int32 [n_docs, L], columns from the root down. level: int8 [n_tokens], 0 for the root,
     -1 where none has been drawn yet.
@@ -42,7 +42,7 @@ class Chain(NamedTuple):
     first: Annotated[I64, Axes("depth+1", least=0)]
 
     def require_sound(self) -> None:
-        """Raise ValueError where levels do not stand one behind the other, or a path leaves one."""
+        """Raise ValueError unless levels follow one another and every path has all of them."""
         if self.first[0] != 0 or (self.first[1:] <= self.first[:-1]).any():
             raise ValueError("first does not lead from level to level")
         if len(self.parent) and len(self.parent) != self.first[-1]:
@@ -183,7 +183,7 @@ def note_free(level: int, column: int, chain: Chain, scratch: Scratch) -> None:
 
 @kernel()
 def trace(path: I32, node: int, chain: Chain, scratch: Scratch) -> None:
-    """Write the path to ``node`` and, from an inner node, free columns for what lies below it.
+    """Write the path to ``node`` and, from an inner node, free columns for the levels below.
 
     ``path`` ends above the last level where only so much of it is wanted.
     """
@@ -214,7 +214,7 @@ def occupy(path: I32, n_docs: int, chain: Chain, prior: Prior, scratch: Scratch)
 
 @kernel()
 def vacate(path: I32, n_docs: int, chain: Chain, prior: Prior, scratch: Scratch) -> None:
-    """Take documents off the nodes of a path, or of its upper part; empty ones become free."""
+    """Take documents off the nodes of a path, or of its upper part; empty nodes become free."""
     for level in range(len(path)):
         column = path[level]
         chain.visits[column] -= n_docs

@@ -60,14 +60,14 @@ def sequential(data: Data, prior: Prior, rng: np.random.Generator) -> Chain:
 
 
 def without_level(data: Data) -> I8:
-    """Return levels of tokens none of which has one."""
+    """Return levels of tokens, all unassigned."""
     level: I8 = data.room.empty(data.n_tokens, np.int8)
     level[:] = -1
     return level
 
 
 def joined_by(before: Arrays, data: Data, prior: Prior, rng: np.random.Generator) -> Chain:
-    """Return an earlier chain after whose documents further ones were seated one by one.
+    """Return an earlier chain with further documents, seated one by one after its own.
 
     In random order, as in ``sequential``. before: its arrays by name; further words may follow its
     own, too.
@@ -207,7 +207,7 @@ def visit(
 
 
 def grown(chain: Chain) -> I64:
-    """Return ``first`` of the chain with more columns at the levels that have no free one."""
+    """Return ``first`` of the chain with more columns at levels without a free column."""
     widths = np.diff(chain.first)
     for level in range(1, len(widths)):
         if (chain.visits[chain.first[level] : chain.first[level + 1]] > 0).all():
@@ -254,7 +254,7 @@ def recounted(data: Data, slot: I32, level: I8, widths: Ints | None = None) -> C
 
 
 def flaw(state: State, data: Data, settings: object) -> str | None:
-    """Return what of a saved draw is not what the corpus has; see ``Backend``."""
+    """Return how a saved draw disagrees with the corpus; see ``Backend``."""
     chain, tries = state.chain, state.tries
     if not len(chain.parent):
         return "a draw that goes on has no counts"
@@ -289,7 +289,7 @@ COUNTED = ("n_dl", "n_wk", "n_k", "parent", "visits")
 
 
 class Tries(NamedTuple):
-    """Where the leading try ended: path as slots, level and prior; none yet: without documents.
+    """The end of the best try so far: path as slots, level and prior; empty before the first.
 
     best: its mean log joint, -inf: none yet. total: that of the try at hand, summed so far.
     """
@@ -303,7 +303,7 @@ class Tries(NamedTuple):
 
 @dataclass
 class State:
-    """One draw: paths, levels and their counts, and the hyperparameters; the tries before it."""
+    """One draw: paths, levels and their counts, the hyperparameters, and earlier tries."""
 
     chain: Chain
     prior: Prior
@@ -347,7 +347,7 @@ def slots(chain: Chain) -> I32:
 
 
 def begins(schedule: GibbsInference, iteration: int) -> bool:
-    """Return whether ``iteration`` is the first of a try other than the first try."""
+    """Return whether ``iteration`` is the first of the second or a later try."""
     place, step = divmod(iteration - 1, schedule.restart_iterations)
     return 0 < place < schedule.restarts and step == 0
 
@@ -376,7 +376,7 @@ def tried(
 
 
 def before(arrays: Arrays, settings: object) -> Chains[State]:
-    """Return the chains of a checkpoint that held them one after the other along the first axis.
+    """Return the chains of an old checkpoint, which held them along the first axis.
 
     There the leading try was where the best draw is, whose log joint was then -inf.
     """

@@ -1,4 +1,4 @@
-"""Sampling of one new document's path, levels and level weights, the topics held fixed."""
+"""Sampling of a new document's path, levels and level weights while topics are held."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def leap(
 
 @kernel()
 def slot_of(path: I32, chain: Chain) -> int:
-    """Return the last node of a path that stands without the path's own document."""
+    """Return the last node of a path that has other documents than the path's own."""
     level = 0
     while level < len(path) - 1 and chain.visits[path[level + 1]] > 0:
         level += 1
@@ -225,7 +225,7 @@ def score_slots(doc: int, words: Words, chain: Chain, prior: Prior, scratch: Scr
 
 @kernel()
 def set_shares(chain: Chain, prior: Prior, scratch: Scratch) -> F64:
-    """Set ``share`` of each node to share_l/(n_k + V eta); return what is outside by level.
+    """Set ``share`` of each node to share_l/(n_k + V eta); return the part outside by level.
 
     Outside a slot at a level are the new nodes below it: the sum of share_l/V over their levels.
     """

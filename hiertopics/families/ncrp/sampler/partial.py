@@ -54,7 +54,7 @@ class Shards(NamedTuple):
     context: Context
 
     def parts(self, length: int, purpose: str) -> list[tuple[slice, np.random.Generator]]:
-        """Return each shard of ``length`` things, with a generator of its own."""
+        """Return each shard of ``length`` items, with its own generator."""
         bounds = (np.arange(self.n_shards + 1) * length // self.n_shards).tolist()
         return [
             (slice(first, last), self.context.rng(purpose, shard))
@@ -105,7 +105,7 @@ def draw_topics(
 
 
 class Drawing(NamedTuple):
-    """What the topics of some words are drawn by. first: the number of the first of them."""
+    """Input of the draw of topics for some words. first: the number of the first word."""
 
     n_wk: I32
     node: I64

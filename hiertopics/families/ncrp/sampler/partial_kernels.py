@@ -118,7 +118,7 @@ BITS_OF_ONE = np.int64(1023 << 52)
 
 
 class Topics(NamedTuple):
-    """What is held while documents are redrawn; P paths, those taken by documents.
+    """Fixed input while documents are redrawn; P paths, those taken by documents.
 
     path: int32 [P, L], columns of the chain. first: int64 [P], the place in the order of its
     first document. log_weight: float64 [P], of the product of branch weights.

@@ -45,7 +45,7 @@ NEGLIGIBLE = -45.0
 
 @kernel()
 def score_nodes(doc: int, words: Words, chain: Chain, prior: Prior, scratch: Scratch) -> None:
-    """Write F of every node below the root to ``score``, and sums for new ones to ``new_score``.
+    """Write F of every node below the root to ``score``, and of new nodes to ``new_score``.
 
     The document must be lifted. The root's F is the same for all paths and left out.
     """

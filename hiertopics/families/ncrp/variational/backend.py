@@ -122,7 +122,7 @@ START = {
 
 
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
-    """Do every document's local step, then refit sticks, topics and what is learned; then moves.
+    """Do every local step, then refit sticks, topics and hyperparameters; then moves.
 
     Moves come every ``moves_every`` iterations, and each round of them is followed by sweeps of
     its own.
@@ -193,7 +193,7 @@ def _visit(state: State, data: Data, docs: I64, rounds: int) -> Sums:
 
 
 class Batch(NamedTuple):
-    """What a piece takes to some of its documents, int64 [n]."""
+    """Message of a pass to some documents of a piece, int64 [n]."""
 
     given: Given
     docs: I64
@@ -291,12 +291,12 @@ def objective(state: State, data: Data, settings: Settings, context: Context) ->
 
 
 def memory(corpus: Bags, settings: Settings) -> int:
-    """Return the bytes of a fit whose tree is about as large as its first one."""
+    """Return the bytes of a fit, assuming that the tree stays as large as its first one."""
     return _at_most(corpus, settings, _first_nodes(corpus, settings))
 
 
 def memory_of_worker(corpus: Bags, settings: Settings) -> int:
-    """Return the bytes of what each worker makes of its documents at a time."""
+    """Return the bytes that each worker takes for its documents at a time."""
     n_docs = corpus.n_docs // settings.inference.shards
     return BLOCK_BYTES * min(CELLS, _first_nodes(corpus, settings) * n_docs)
 
@@ -373,7 +373,7 @@ def extend_state(before: Arrays, data: Data, settings: Settings, context: Contex
 def variational(
     kind: type[State], migrate_state: Migration, **others: Any
 ) -> Backend[Any, Data, State, Settings]:
-    """Return the backend of a family of states; others: what it can do besides."""
+    """Return the backend of a family of states; others: its optional functions."""
 
     def init(data: Data, settings: Settings, context: Context) -> State:
         """Return the first state by the start of the config."""

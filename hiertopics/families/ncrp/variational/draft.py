@@ -1,4 +1,4 @@
-"""A tree under reconstruction: what its documents put where, slot by slot and level by level.
+"""A tree under reconstruction: its documents' words and masses, by slot and level.
 
 Moves are weighed and made on a draft. With sticks and topics at their best for what it holds, the
 bound is a sum over nodes, so that the gain of a move is a difference of a few terms. q of slots
@@ -25,8 +25,8 @@ GONE = -2
 
 
 class Seating(NamedTuple):
-    """What became of slots: ``moved`` are pairs of nodes, the first of which lost its documents to
-    the second, one after the other. n_nodes: how many nodes there are now.
+    """Changes of slots: ``moved`` are pairs of nodes, where the first lost its documents to the
+    second, in order. n_nodes: the new number of nodes.
     """
 
     n_nodes: int
@@ -43,7 +43,7 @@ class Seating(NamedTuple):
 
 
 class Documents(NamedTuple):
-    """Who has q of slots, and how it is known."""
+    """The pieces with q of slots, and the way to compute q."""
 
     local: Pieces[Cells, Any]
     weighing: Weighing
@@ -51,7 +51,7 @@ class Documents(NamedTuple):
 
 @dataclass
 class Draft:
-    """A tree whose nodes may be in any order, and gone ones among them (parent ``GONE``).
+    """A tree whose nodes may be in any order, including removed ones (parent ``GONE``).
 
     parent: int32 [n_nodes]. level: int32 [n_nodes]. words: [n_nodes, depth, n_words], expected
     tokens of the documents in a node's slot by level. mass: float64 [n_nodes], documents in the
@@ -68,7 +68,7 @@ class Draft:
 
     @property
     def seating(self) -> Seating:
-        """What became of the slots that documents know."""
+        """The changes of slots since the documents' q."""
         return Seating(len(self.parent), tuple(self._moved))
 
     @property
@@ -115,7 +115,7 @@ class Draft:
         return self.over_subtrees(self.mass, level)
 
     def entropy_lost(self, pairs: Sequence[tuple[int, int]]) -> list[float]:
-        """Return the entropy of q that goes when the two slots of each pair become one."""
+        """Return the entropy of q that is lost when the two slots of each pair are merged."""
         new = [pair for pair in pairs if pair not in self._lost]
         if new:
             asked = _Pairs(self.documents.weighing, self.seating, np.array(new))
@@ -139,7 +139,7 @@ class Draft:
         self.parent[other] = GONE
 
     def add_node(self, parent: int) -> int:
-        """Append an empty node below ``parent``, the tables growing by it, and return it."""
+        """Append an empty node below ``parent``, extend the tables, and return the node."""
         self.parent = np.append(self.parent, np.int32(parent))
         self.level = np.append(self.level, self.level[parent] + np.int32(1))
         self.words = np.concatenate([self.words, np.zeros_like(self.words[:1])])

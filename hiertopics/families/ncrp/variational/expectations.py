@@ -41,7 +41,7 @@ def given_tables(
     by_slot: bool = False,
     logs: bool = False,
 ) -> kernels.Globals:
-    """Return what local steps need.
+    """Return the tables that local steps need.
 
     by_slot: to weigh all slots at once (structured). logs: E log phi itself (mean field).
     """
@@ -60,7 +60,7 @@ def given_tables(
 
 
 def plug_in_tables(phi: F64, nodes: Nodes, log_mass: F64, level_prior: F64) -> kernels.Globals:
-    """Return what local steps need where the topics phi [n_nodes, n_words] are known for sure."""
+    """Return the tables of local steps for known topics phi [n_nodes, n_words]."""
     n_words = phi.shape[1]
     table = np.ascontiguousarray(phi.T)
     slots = _slots(nodes, log_mass, 1.0 / n_words)

@@ -35,7 +35,7 @@ def topic_scores(counts: F64, eta: float) -> F64:
 
 @kernel()
 def join_gains(counts: F64, others: F64, wanted: Bools, eta: float) -> F64:
-    """Return what is gained by adding row i of ``others`` to row j of ``counts``, [n_others, n].
+    """Return the gain of adding row i of ``others`` to row j of ``counts``, [n_others, n].
 
     The entry is the score of the sum minus that of row j alone; row i's own score is not
     subtracted. What is not ``wanted`` [n_others, n] is minus infinity.

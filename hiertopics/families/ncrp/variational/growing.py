@@ -47,7 +47,7 @@ def grow(state: State, data: Data, most_nodes: int, context: Context) -> tuple[S
 
 
 class Drawn(NamedTuple):
-    """Some documents of a piece, int64 [n], of which more is asked than of the others."""
+    """Selected documents of a piece, int64 [n], for which q of slots is returned."""
 
     weighing: Weighing
     docs: I64
@@ -100,7 +100,7 @@ def expand(state: State, slot: int, seeds: F64 | None = None) -> State:
 
 
 class Opened(NamedTuple):
-    """A chain below a slot: what stays in the slot, the shares of the new ones, all in order."""
+    """A new chain below a slot: the part that stays in the slot, the new shares, the order."""
 
     slot: int
     stay: float

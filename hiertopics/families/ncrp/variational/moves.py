@@ -20,7 +20,7 @@ TRIAL_SWEEPS = 3
 
 
 class Made(NamedTuple):
-    """What a round of moves did: kept 0 or 1, and how many moves were made or tried."""
+    """The result of a round of moves: kept 0 or 1, and the numbers of moves made or tried."""
 
     kept: int
     n_moves: int

@@ -70,7 +70,7 @@ def _join_gains(draft: Draft, level: int, gamma: float, eta: float) -> F64:
 
 
 def union_gains(counts: F64, siblings: Bools, eta: float) -> F64:
-    """Return what is gained by making one topic of two, [n, n], symmetric.
+    """Return the gain of merging two topics, [n, n], symmetric.
 
     It is minus infinity but for the most similar pairs, of siblings [n, n] and of all.
     """
@@ -120,7 +120,7 @@ def merges(draft: Draft, joins: Mapping[int, F64]) -> list[Move]:
 
 
 def transfers(draft: Draft, level: int, joins: F64, gamma: float, eta: float) -> list[Move]:
-    """Return the best gainful transfer of each node of a level to another parent, or a new one.
+    """Return the best gainful transfer of each node of a level to another or a new parent.
 
     Its documents take along the words that they have at the levels between. Leaves may join
     the best leaf there.

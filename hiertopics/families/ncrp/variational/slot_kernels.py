@@ -1,4 +1,4 @@
-"""Chances of path slots for documents (theory/ncrp 3, 8): what both families share.
+"""Probabilities of path slots for documents (theory/ncrp 3, 8): shared by both families.
 
 Tables are word-major [n_words, n_nodes], float32 in use, float64 in tests and for tiny eta. A
 document's chance in a slot is a product over its tokens of ``sum over levels of exp(E log theta)
@@ -49,7 +49,7 @@ class Slots(NamedTuple):
 
 
 class Globals(NamedTuple):
-    """What a local step is told: tables, the tree, and level_prior [depth].
+    """Global input of a local step: tables, the tree, and level_prior [depth].
 
     log_table [n_words, n_nodes]: E log phi; e_table: its exp. by_slot [n_words, depth - 1,
     n_nodes]: e_table at each level below the root of each slot's path, or exp(e0) where it is
@@ -277,7 +277,7 @@ def level_chances(tau: F64, e_log_theta: F64, e_theta: Floats) -> None:
 
 @kernel()
 def levels_gap(tau: F64, prior: F64, e_log_theta: F64) -> float:
-    """Return E_theta of one document, but for what does not depend on tau."""
+    """Return E_theta of one document without the terms that do not depend on tau."""
     mass = 0.0
     for level in range(len(tau)):
         mass += tau[level]

@@ -62,7 +62,7 @@ NO_GROUP = -1
 
 
 class Split(NamedTuple):
-    """A node, and those of its documents that go to a new one beside it, int64 [n]."""
+    """A node, and those of its documents that go to a new sibling, int64 [n]."""
 
     node: int
     docs: I64
@@ -149,7 +149,7 @@ def _chain_of(state: State, slot: int, level: int) -> list[int]:
 
 
 def join_level(state: State, data: Data, level: int) -> tuple[State, int]:
-    """Return a state in which pairs of siblings of an inner level that gain by it are one node.
+    """Return a state in which gainful pairs of siblings of an inner level are merged.
 
     The most alike pairs are tried.
     """
@@ -291,7 +291,7 @@ def _sweep(state: State, candidates: I32) -> F64:
 
 
 class Asked(NamedTuple):
-    """What the documents of a piece are asked: candidates [n_docs, 2] of each under ``given``."""
+    """Question to the documents of a piece: candidates [n_docs, 2] of each under ``given``."""
 
     given: kernels.Globals
     candidates: I32

@@ -57,7 +57,7 @@ class Tree(NamedTuple):
 
 
 class Seats(NamedTuple):
-    """Documents in slots: leaf int64 [n_docs], in which a document is but for ``UNSURE``; and tau,
+    """Documents in slots: leaf int64 [n_docs], the slot of each document up to ``UNSURE``; and tau,
     float64 [n_docs, depth].
     """
 
@@ -114,8 +114,8 @@ def _seated(piece: Cells, local: Any, seated: _Seated) -> tuple[Any, None]:
 
 
 def sampled(data: Data, context: Context) -> Data:
-    """Return the documents that the first tree is made of, in memory: random ones of a large
-    corpus, with ``clustering.MOST_PAIRS`` pairs at most, else all.
+    """Return the documents of the first tree, in memory: for a large corpus random ones with at
+    most ``clustering.MOST_PAIRS`` pairs, otherwise all.
     """
     doc_pairs = np.diff(data.cells.ptr)
     if doc_pairs.sum() > clustering.MOST_PAIRS:
@@ -124,7 +124,7 @@ def sampled(data: Data, context: Context) -> Data:
 
 
 def of_all(tree: Tree, seen: Data, data: Data) -> Tree:
-    """Return a tree of some documents as one of all of them, who are not in it yet."""
+    """Return a tree of some documents, scaled up to all of them; it seats none."""
     if seen.n_docs == data.n_docs:
         return tree
     n_tokens = [float(max(some.doc_lengths.sum(), 1)) for some in (data, seen)]
@@ -140,7 +140,7 @@ def from_root(data: Data, settings: Settings, context: Context) -> Tree:
 
 
 def one_by_one(data: Data, settings: Settings, context: Context) -> Tree:
-    """Return the tree that documents open one by one (the paper's start)."""
+    """Return the tree of documents that open paths one by one (the paper's start)."""
     prior, most = level_prior(settings.model), settings.inference.max_nodes // settings.model.depth
     tree = import_module(PAPER).grow_by_documents(data, settings, prior, max(most, 1), context)
     parent, mass = np.array(tree.parent), np.array(tree.mass)
@@ -307,7 +307,7 @@ def _prior(settings: Settings) -> Prior:
 
 
 def folded(path: Ints, max_nodes: int) -> I64:
-    """Return paths [n_docs, L] through at most ``max_nodes`` nodes, or through one leaf.
+    """Return paths [n_docs, L] through at most ``max_nodes`` nodes, at least one path.
 
     The smallest leaves go first, each to the largest leaf with which it has the most nodes in
     common.

@@ -51,7 +51,7 @@ class Data(NamedTuple):
 
     @property
     def n_docs(self) -> int:
-        """Number of documents, empty ones included."""
+        """Number of documents, including empty ones."""
         return len(self.doc_lengths)
 
     @property
@@ -150,7 +150,7 @@ def counts_of(cells: Cells, n_words: int) -> sparse.csr_array:
 
 
 class Local(NamedTuple):
-    """What belongs to the documents of a piece: tau float64 [n_docs, depth]."""
+    """Per-document state of a piece: tau float64 [n_docs, depth]."""
 
     tau: Annotated[F64, Axes("n_docs", "depth", least=0)]
 
@@ -196,15 +196,15 @@ class State(TreeState):
 
     @staticmethod
     def begun(tau: F64, slot_mass: F64) -> dict[str, F64]:
-        """Return what pieces begin with; tau [n_docs, depth], documents in slots [n_nodes]."""
+        """Return the first state of pieces; tau [n_docs, depth], documents in slots [n_nodes]."""
         return {"tau": tau}
 
     def given(self, rounds: int, columns: I32, dtype: DTypeLike | None = None) -> Given:
-        """Return what a pass takes to the documents; see ``Given``, dtype as in ``local_pass``."""
+        """Return the message of a pass to the documents (``Given``); dtype as in ``local_pass``."""
         return by_path(self, rounds, columns, dtype)
 
     def weighing(self) -> Weighing:
-        """Return what it takes to weigh slots."""
+        """Return the input for the weights of slots."""
         return Weighing(self.n_nodes, tables_of(self, by_slot=True), _weigh)
 
     def best_slots(self) -> I64:
@@ -212,13 +212,13 @@ class State(TreeState):
         return stacked(self.local.ask(_best_slots, self.weighing()))
 
     def log_normaliser(self) -> float:
-        """Return the documents' share of the bound but for E_theta. Raises NumericalError."""
+        """Return the documents' share of the bound without E_theta. Raises NumericalError."""
         given = tables_of(self, np.float64, by_slot=True)
         return finite(sum(self.local.ask(_log_normaliser, given)))
 
 
 class Sums(NamedTuple):
-    """What a pass over the documents adds up.
+    """Sums of a pass over the documents.
 
     words: [n_words, n_columns] expected tokens. slot: float64 [n_nodes] documents. n_outside:
     tokens outside the tree. log_normaliser: the documents' share of the bound before the pass,
@@ -232,7 +232,7 @@ class Sums(NamedTuple):
 
 
 class Given(NamedTuple):
-    """What a pass takes to the documents.
+    """Message of a pass to the documents.
 
     columns: int32 [n_nodes, depth], where the words of a slot's levels are added up. visit: does
     the local step of some documents in place.
@@ -270,12 +270,12 @@ def place(
 
 
 def bounds(data: Data) -> dict[str, I64]:
-    """Return where pieces cut what has a row for each document, int64 [n_pieces + 1]."""
+    """Return the bounds of pieces in arrays by document, int64 [n_pieces + 1]."""
     return {"tau": data.shard_bounds, "chances": data.shard_bounds}
 
 
 def local_pass(state: State, rounds: int, *, dtype: DTypeLike | None = None) -> Sums:
-    """Do every document's local step; what belongs to documents moves.
+    """Do every document's local step; the per-document state changes in place.
 
     rounds: local rounds; 0 moves nothing. dtype: of the tables; None: what eta allows. Raises
     NumericalError.
@@ -286,7 +286,7 @@ def local_pass(state: State, rounds: int, *, dtype: DTypeLike | None = None) -> 
 
 
 def by_path(state: State, rounds: int, columns: I32, dtype: DTypeLike | None = None) -> Given:
-    """Return what a pass takes to the documents where levels depend on the path."""
+    """Return the message of a pass to the documents, if levels depend on the path."""
     tables = tables_of(state, dtype, by_slot=True)
     return Given(tables, kernels.Schedule(rounds, RARE), columns, _visit)
 
@@ -355,7 +355,7 @@ def _visit(piece: Cells, local: Local, given: Given, sums: kernels.Statistics) -
 
 
 def words_by_level(state: State, columns: I32) -> Sums:
-    """Return the sums of a pass of one round with levels that depend on the path, and undo it.
+    """Return the sums of a one-round pass with levels that depend on the path; undo the pass.
 
     columns: int32 [n_nodes, depth], where the words of a slot's levels are added up.
     """
@@ -367,7 +367,7 @@ def _look(piece: Cells, local: Any, given: Given) -> Sums:
 
 
 def refit(state: State, sums: Sums) -> None:
-    """Set sticks and topics to their best for what a pass has added up (theory/ncrp 3.4, 3.5)."""
+    """Set sticks and topics to their best values for the sums of a pass (theory/ncrp 3.4, 3.5)."""
     state.stick_a, state.stick_b = fit_sticks(state.nodes, sums.slot, state.gamma)
     state.lam = sums.words + sums.words.dtype.type(state.eta)
     state.n_outside = sums.n_outside
