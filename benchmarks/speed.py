@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from benchmarks import options
+import click
+
+from benchmarks import options, speed_record
 from benchmarks.benchmark import benchmark
 from benchmarks.corpora import Source
 from benchmarks.machine import pinned
@@ -64,18 +67,36 @@ def _against(peer: str, record: Record) -> str:
 @options.backends(*SPEED_BACKENDS)
 @options.peers("tomotopy-hdp", "tomotopy-lda-100", "gensim-hdp", "sklearn-lda-100")
 @options.truncations(100)
+@click.option("--record", type=options.FILE, help="Append the ratios of this commit to this file.")
+@click.option("--compare", is_flag=True, help="Also say what moved since an earlier commit in it.")
 def measure(
     source: Source,
     rounds: int,
     backend: tuple[str, ...],
     peer: tuple[str, ...],
     truncation: tuple[int, ...],
+    record: Path | None,
+    compare: bool,
 ) -> Iterator[Record]:
     """Tokens per second per sweep: one core, all systems in turn."""
+    if compare and record is None:
+        raise click.UsageError("--compare needs --record FILE, the file with earlier ratios")
     corpus, _ = source.load()
+    found = []
     for size in truncation:
-        for record in _measure(corpus, backend, peer, size, rounds):
-            yield {**source.about, **record}
+        for result in _measure(corpus, backend, peer, size, rounds):
+            found.append({**source.about, **result})
+            yield found[-1]
+    if record is not None:
+        _keep(record, found, compare=compare)
+
+
+def _keep(file: Path, found: Sequence[Record], *, compare: bool) -> None:
+    """Append the ratios of some records to a file; say what moved."""
+    known, new = speed_record.read(file), list(speed_record.rows(found))
+    speed_record.append(file, new)
+    if compare:
+        click.echo(speed_record.table(list(speed_record.compare(known, new)), len(new)) + "\n")
 
 
 def _measure(
@@ -112,4 +133,9 @@ def _summary(
         "seconds_per_sweep": seconds[name],
         "tokens_per_second": corpus.n_tokens / median(seconds[name]),
         "speed_ratio": {peer: paired(seconds[peer], seconds[name]) for peer in peers},
+        "round_ratios": {peer: _ratios(seconds[peer], seconds[name]) for peer in peers},
     }
+
+
+def _ratios(of_peer: Sequence[float], own: Sequence[float]) -> list[float]:
+    return [theirs / ours for theirs, ours in zip(of_peer, own, strict=True)]
