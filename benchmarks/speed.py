@@ -38,6 +38,9 @@ PLANS = {
 }
 OUR_PLAN = Plan(BURN_IN, PERIOD)
 
+LEAST_SHARE = 0.95
+"""The share of the wall time in which the process had a core, for ratios that are kept."""
+
 KEYS = ("corpus", "split", "system", "truncation")
 COLUMNS: Columns = {
     "system": "{system}",
@@ -92,7 +95,12 @@ def measure(
 
 
 def _keep(file: Path, found: Sequence[Record], *, compare: bool) -> None:
-    """Append the ratios of some records to a file; say what moved."""
+    """Append the ratios of some records to a file, unless others took the core; say what moved."""
+    share = min((record["core_share"] for record in found), default=1.0)
+    if share < LEAST_SHARE:
+        raise click.ClickException(
+            f"other work left this process {share:.0%} of its core; nothing is kept, measure again"
+        )
     known, new = speed_record.read(file), list(speed_record.rows(found))
     speed_record.append(file, new)
     if compare:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -75,3 +76,10 @@ def test_the_table_counts_what_moved_and_what_is_new() -> None:
 def test_compare_needs_a_file(tmp_path: Path) -> None:
     outcome = CliRunner().invoke(speed.measure, [str(tmp_path), "--compare"])
     assert outcome.exit_code == 2 and "--record" in outcome.output
+
+
+def test_ratios_of_a_busy_machine_are_not_kept(tmp_path: Path) -> None:
+    file = tmp_path / "record.jsonl"
+    with pytest.raises(click.ClickException, match="90% of its core"):
+        speed._keep(file, [{"core_share": 0.9, "round_ratios": {}}], compare=False)
+    assert not file.exists()
