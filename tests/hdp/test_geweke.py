@@ -82,6 +82,7 @@ MUTANTS = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(("where", "name", "wrong"), MUTANTS.values(), ids=MUTANTS)
 def test_mutants_are_rejected(

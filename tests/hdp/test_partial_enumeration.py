@@ -122,6 +122,7 @@ WRONG = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "wrong"), WRONG.values(), ids=WRONG)
 def test_wrong_variants_are_rejected(

@@ -80,6 +80,7 @@ def no_prior_of_the_slice(monkeypatch: pytest.MonkeyPatch) -> None:
 WRONG = [tables_of_all_tokens, no_prior_of_the_slice]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("wrong", WRONG)
 def test_wrong_variants_are_rejected(wrong: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,6 +113,7 @@ def no_counts(self: Seeds, n_wk: Any, topics: Any = None) -> None:
     """Forget seed words in the counts."""
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("sampler", "name", "wrong"),

@@ -206,6 +206,7 @@ def test_prior_draws_stay_prior_draws(sweep: str) -> None:
     assert outcome.largest_z < 4.0, outcome
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.usefixtures("narrow_priors")
 @pytest.mark.parametrize("wrong", [{"discount": 0.0}, {"concentration": 1.0}])

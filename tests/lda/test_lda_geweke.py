@@ -192,6 +192,7 @@ MUTANTS = {
 REPLICATES = {"symmetric": 500, "asymmetric": 300}
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(("where", "name", "wrong", "prior"), MUTANTS.values(), ids=MUTANTS)
 def test_mutants_are_rejected(

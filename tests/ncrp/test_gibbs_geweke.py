@@ -247,6 +247,7 @@ def test_the_sweep_that_is_mutated_is_the_sweep() -> None:
     assert z_scores(4_000, NONE) == z_scores(4_000)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("mutation", "n_sweeps"),

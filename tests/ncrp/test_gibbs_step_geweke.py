@@ -80,6 +80,7 @@ MUTANTS: dict[str, tuple[str, Patch]] = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(("sampler", "patch"), MUTANTS.values(), ids=MUTANTS)
 def test_mutants_are_rejected(sampler: str, patch: Patch, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -215,6 +215,7 @@ MUTANTS: dict[str, tuple[ModuleType, str, Any]] = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(("where", "name", "wrong"), MUTANTS.values(), ids=MUTANTS)
 def test_wrong_draws_of_shares_are_rejected(

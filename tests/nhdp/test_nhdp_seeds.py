@@ -123,6 +123,8 @@ def test_tokens_are_at_nodes_as_often_as_the_posterior_says() -> None:
     assert np.sqrt((scores**2).mean()) < 1.5, scores
 
 
+@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "wrong"), WRONG.values(), ids=WRONG)
 def test_samplers_that_forget_seed_words_are_rejected(
     name: str, wrong: Any, monkeypatch: pytest.MonkeyPatch

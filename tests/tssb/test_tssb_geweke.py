@@ -158,6 +158,7 @@ MUTANTS: dict[str, tuple[str, Patch]] = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(("likelihood", "patch"), MUTANTS.values(), ids=MUTANTS)
 def test_mutants_are_rejected(

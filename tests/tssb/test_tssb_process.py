@@ -99,6 +99,7 @@ def test_data_follow_the_enumerated_posterior(posterior: F64) -> None:
         assert worst(found) < 4, found
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("mistake", "n_sweeps"),
@@ -124,6 +125,7 @@ def test_the_process_keeps_its_uniform_prior(how: int) -> None:
     assert np.abs(process_scores(how)).max() < 4
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_clamped_sticks_are_rejected() -> None:
     """T5: with log(1 - nu) of clamped sticks the posterior of alpha0 and decay is biased."""
