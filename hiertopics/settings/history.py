@@ -123,7 +123,11 @@ CHANGES: tuple[Change, ...] = (
     *(
         Change(3, backend, key, before)
         for backend in ("nhdp-variational", "nhdp-gibbs")
-        for key, before in (("inference.start", "words"), ("model.least_children", 2))
+        for key, before in (
+            ("inference.start", "words"),
+            ("model.least_children", 2),
+            ("model.truncation", 500),
+        )
     ),
 )
 

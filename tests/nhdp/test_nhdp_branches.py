@@ -21,8 +21,20 @@ TEXT = RNG.multinomial(40, 0.9 * np.repeat(OWN, 12, axis=0) + 0.1 / OWN.shape[1]
 
 
 def test_few_topics_have_no_branches_to_be_found_first() -> None:
-    assert flat_starts.number_of_branches(flat_starts.FEWEST_TOPICS - 1) == 0
+    fewest = flat_starts.FEWEST_TOPICS
+    told = settings_of(variational, truncation=fewest - 1)
+    assert starts.number_first(3000, 3000, told) == 0
+    assert starts.number_first(4 * fewest - 1, 3000, settings_of(variational)) == 0
+    assert starts.number_first(4 * fewest, 3000, settings_of(variational)) == 11
     assert [flat_starts.number_of_branches(n) for n in (200, 300, 500)] == [11, 13, 16]
+
+
+def test_few_documents_have_few_branches() -> None:
+    """Documents lower their number and do not forbid them; a number that is told stays."""
+    free, told = settings_of(variational), settings_of(variational, truncation=500)
+    found = [starts.number_first(3000, n_docs, free) for n_docs in (3000, 1000, 600, 200, 20)]
+    assert found == [16, 16, 13, 8, 3]
+    assert starts.number_first(3000, 200, told) == 16
 
 
 def test_every_token_is_in_one_part() -> None:

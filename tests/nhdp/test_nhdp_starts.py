@@ -19,6 +19,7 @@ from hiertopics.families.hdp import posteriors
 from hiertopics.families.hdp.few import FEW, MOST_ENTRIES
 from hiertopics.families.hdp.variational import cvb0
 from hiertopics.families.nhdp import document_kernels, documents, starts, variational
+from hiertopics.families.nhdp.config import sized
 from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.mixing import Mixing, below
 from hiertopics.families.nhdp.shapes import Arranged
@@ -50,6 +51,40 @@ def test_a_drawn_start_is_a_fit_of_hdp_cvb0_of_the_same_seed() -> None:
         now = at(iteration, seed=3)
         posteriors.step(state, data, flat, now, IN_FIXED_ORDER, posteriors.IN_FIXED_ORDER)
     assert found.n_k.tolist() == state.n_k[state.n_k >= 1].tolist()
+
+
+WIDE = corpus_of(np.random.default_rng(1).poisson(0.3, (40, 400)))
+"""40 documents and words enough for 100 topics."""
+
+
+@pytest.mark.parametrize(
+    ("keys", "most"),
+    [
+        ({}, 20),
+        ({"truncation": 30}, 30),
+        ({"seeds": {f"name {n}": [f"w{n}"] for n in range(25)}}, 26),
+    ],
+)
+def test_a_tree_has_half_as_many_leaves_as_documents_unless_told(
+    keys: dict[str, Any], most: int
+) -> None:
+    """Whether found in clusters of words or drawn; names of seed words have leaves all the same."""
+    for start in ("groups", "random"):
+        told = settings_of(variational, start_iterations=0, start=start, trials=0, **keys)
+        state = starts.init(variational.prepare(WIDE, told), told, at(0))
+        assert len(state.mixing.shape.leaves) == most
+
+
+def test_the_number_of_leaves_is_that_of_the_documents_trained_on() -> None:
+    free = settings_of(variational)
+    found = [sized(free, n_docs).model.truncation for n_docs in (1, 2, 999, 1000, 10**6)]
+    assert found == [1, 1, 499, 500, 500]
+    told = settings_of(variational, truncation=700)
+    assert sized(told, 10) is told
+    few, many = (corpus_of(np.ones((n, 10))) for n in (40, 1000))
+    for corpus, n in ((few, 20), (many, 500)):
+        same = settings_of(variational, truncation=n)
+        assert variational.memory(corpus, free) == variational.memory(corpus, same)
 
 
 def test_topics_are_divided_as_the_page_says() -> None:

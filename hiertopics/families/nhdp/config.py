@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from hiertopics.contract.model import Settings as SettingsOf
 from hiertopics.corpus.data.seedwords import check
@@ -19,8 +20,11 @@ from hiertopics.families.flat.bursts import (
     Bursts,
     BurstStart,
 )
-from hiertopics.families.flat.config import BranchSeeds, SeedWeight, Truncation
+from hiertopics.families.flat.config import BranchSeeds, SeedWeight
 from hiertopics.settings.config import InferenceConfig, Iterations, SamplerConfig
+
+MOST_LEAVES, DOCS_PER_LEAF = 500, 2
+"""Leaves at most where their number is auto, and the documents of the corpus for each of them."""
 
 
 class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -41,7 +45,10 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             "children of one with fewer take its place when the fit begins.",
         ),
     ] = 2
-    truncation: Truncation = 500
+    truncation: Annotated[
+        Literal["auto"] | Annotated[int, Meta(ge=1, le=1_000_000)],
+        Meta(description="Largest number of leaves. auto: half as many as documents, at most 500."),
+    ] = "auto"
     gamma: Annotated[
         float,
         Meta(
@@ -79,7 +86,7 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Check that levels grow downwards, and have room for the branches that have names."""
-        check(self.seeds, self.truncation)
+        check(self.seeds, most_leaves(self))
         levels = [] if self.branches == "auto" else list(self.branches)
         if any(upper >= lower for upper, lower in zip(levels, levels[1:], strict=False)):
             raise ValueError(f"branches must rise from level to level, got {levels}")
@@ -87,6 +94,24 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         if levels and n_names > levels[0]:
             asked = f"branches asks for {levels[0]} below the root"
             raise ValueError(f"seeds names {n_names} branches, but {asked}")
+
+
+def most_leaves(model: Model) -> int:
+    """Return the largest number of leaves in a corpus of any size."""
+    return MOST_LEAVES if model.truncation == "auto" else model.truncation
+
+
+def sized(settings: SettingsOf, n_docs: int) -> SettingsOf:
+    """Return settings with a number of leaves in place of auto, for so many documents.
+
+    A name of seed words needs a leaf, and so does what has no name.
+    """
+    model: Model = settings.model
+    if model.truncation != "auto":
+        return settings
+    fewest = len(model.seeds or {}) + 1
+    n_leaves = min(max(n_docs // DOCS_PER_LEAF, fewest), MOST_LEAVES)
+    return replace(settings, model=structs.replace(model, truncation=n_leaves))
 
 
 class VariationalModel(Model, frozen=True, kw_only=True):

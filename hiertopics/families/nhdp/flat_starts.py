@@ -28,7 +28,7 @@ POWER = 0.45
 """The corpus is divided among so many branches: the number of topics to this power."""
 
 FEWEST_TOPICS = 200
-"""Below it there are no branches to be found first: gaps tell them."""
+"""Where words or settings allow fewer, no branches are found first: gaps tell them."""
 
 SMALLEST = 1e-3
 """What a document has of every topic, or cluster, besides its tokens."""
@@ -63,8 +63,8 @@ class Within(NamedTuple):
 
 
 def number_of_branches(n_topics: int) -> int:
-    """Return how many branches are found first; 0: none."""
-    return round(n_topics**POWER) if n_topics >= FEWEST_TOPICS else 0
+    """Return how many branches are found before so many topics are."""
+    return round(n_topics**POWER)
 
 
 def topic_of_pairs(cuts: I64, word: I32, theta: F64, phi: F64) -> I64:

@@ -18,7 +18,7 @@ from hiertopics.corpus.data.tree import NODE, ROOT, Tree
 from hiertopics.families.flat.layout import counts_of
 from hiertopics.families.flat.variational import prepare
 from hiertopics.families.nhdp import branching, flat_starts, starts
-from hiertopics.families.nhdp.config import VariationalSettings
+from hiertopics.families.nhdp.config import VariationalSettings, sized
 from hiertopics.families.nhdp.documents import USUAL
 
 QUICK = branching.Effort(powers=2, passes=15, rounds=5, vectors=20)
@@ -35,7 +35,7 @@ def outline(corpus: Corpus, settings: VariationalSettings, context: Context) -> 
     """
     data = prepare(corpus, settings)
     counts, n_named = counts_of(data), len(data.seeds.names)
-    n_branches = starts.branches_first(data, settings)
+    n_branches = starts.branches_first(data, settings, data.n_docs)
     if n_branches < 2:
         raise ValueError("the start finds no branches first")
     branch = branching.branches_of(counts, n_branches, data.seeds, QUICK)
@@ -75,10 +75,10 @@ def outline_cost(corpus: Bags, settings: VariationalSettings) -> float:
     Infinity where the settings have no branches that are found first, or where the flat topics see
     a part of the documents.
     """
-    model, inference = settings.model, settings.inference
+    model, inference = sized(settings, corpus.n_docs).model, settings.inference
     used = int((corpus.word_counts > 0).sum())
     n_topics = flat_starts.most_clusters(used, model.truncation)
-    n_branches = starts.number_first(n_topics, settings)
+    n_branches = starts.number_first(used, corpus.n_docs, settings)
     if inference.start != "groups" or n_branches < 2:
         return math.inf
     if corpus.n_pairs > starts.ROOM // model.truncation:

@@ -20,6 +20,7 @@ from hiertopics.corpus.data.seedwords import seeds_in
 from hiertopics.families.flat.concentrations import draw_from_prior
 from hiertopics.families.flat.drawing import draw_words
 from hiertopics.families.nhdp import mixing
+from hiertopics.families.nhdp.config import most_leaves
 from hiertopics.families.nhdp.layout import Shape
 from hiertopics.families.nhdp.learning import levels_of
 from hiertopics.families.nhdp.prediction import draw_mixtures
@@ -73,12 +74,12 @@ def simulate(
 
 
 def even_tree(settings: Settings) -> Shape:
-    """Return a tree with ``truncation`` leaves and the config's branches, as even as can be.
+    """Return a tree with ``most_leaves`` leaves and the config's branches, as even as can be.
 
     Without branches there is one level of them, as many as make it as wide as it is deep, and as
     have names.
     """
-    n_leaves = settings.model.truncation
+    n_leaves = most_leaves(settings.model)
     branches = settings.model.branches
     if branches == "auto":
         branches = [max(round(n_leaves**0.5), len(settings.model.seeds or {}))]

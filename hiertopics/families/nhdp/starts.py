@@ -42,7 +42,7 @@ from hiertopics.families.nhdp import (
     mixing,
     reshaping,
 )
-from hiertopics.families.nhdp.config import VariationalInference
+from hiertopics.families.nhdp.config import VariationalInference, most_leaves, sized
 from hiertopics.families.nhdp.flat_starts import Part, Within
 from hiertopics.families.nhdp.layout import Ancestry, AnyLocal
 from hiertopics.families.nhdp.learning import refit
@@ -105,6 +105,7 @@ class FlatTopics(NamedTuple):
 
 def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32) -> State:
     """Return the state that flat topics of the same seed lead to (theory/nhdp 6)."""
+    asked, settings = settings, sized(settings, data.n_docs)
     cuts, sample = settings.model.branches, sampled(data, settings, context)
     if settings.inference.start != "random":
         # What entries take of chance is the same for every seed.
@@ -112,7 +113,7 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
     # Sweeps over a sample are short; their tables of words would travel at each turn of each.
     here = replace(context, workers=context.workers.here)
     n_named, least = len(data.seeds.names), settings.model.least_children
-    n_branches = branches_first(sample, settings)
+    n_branches = branches_first(sample, asked, data.n_docs)
     if n_branches > 1 and settings.inference.start == "groups":
         flat, arranged = grouped(n_branches, sample, settings, here, dtype)
     elif n_branches > 1:
@@ -167,7 +168,7 @@ def in_documents(data: Data, docs: I64) -> Bools:
 
 def is_seen_whole(data: Data, settings: Settings) -> bool:
     """Return whether the flat topics see all documents."""
-    return len(data.cells.word) <= ROOM // settings.model.truncation
+    return len(data.cells.word) <= ROOM // sized(settings, data.n_docs).model.truncation
 
 
 def sampled(data: Data, settings: Settings, context: Context) -> Data:
@@ -185,18 +186,24 @@ def sampled(data: Data, settings: Settings, context: Context) -> Data:
     return some_of(data, np.sort(order[:n_docs]))
 
 
-def branches_first(sample: Data, settings: Settings) -> int:
-    """Return how many branches are found before topics are; 0: none."""
+def branches_first(sample: Data, settings: Settings, n_docs: int) -> int:
+    """Return how many branches are found before topics are; 0: none. n_docs: of the corpus."""
     start, cuts = settings.inference.start, settings.model.branches
     if start not in ("groups", "branches") or (start == "branches" and cuts != "auto"):
         return 0
-    n_topics = flat_starts.n_clusters(counts_of(sample), settings.model.truncation)
-    return number_first(n_topics, settings)
+    return number_first(len(flat_starts.frequent(counts_of(sample))), n_docs, settings)
 
 
-def number_first(n_topics: int, settings: Settings) -> int:
-    """Return the number of branches to find before n topics are found; 0: none."""
+def number_first(n_words: int, n_docs: int, settings: Settings) -> int:
+    """Return the number of branches to find before topics are found; 0: none.
+
+    n_words: words that occur. Few words have no branches; few documents have few.
+    """
     cuts = settings.model.branches
+    if flat_starts.most_clusters(n_words, most_leaves(settings.model)) < flat_starts.FEWEST_TOPICS:
+        return 0
+    n_leaves = sized(settings, n_docs).model.truncation
+    n_topics = flat_starts.most_clusters(n_words, n_leaves)
     n_branches = flat_starts.number_of_branches(n_topics)
     if cuts == "auto":
         return n_branches

@@ -41,6 +41,7 @@ from hiertopics.families.nhdp import document_kernels, documents, flat_starts
 from hiertopics.families.nhdp import summary as common
 from hiertopics.families.nhdp.config import VariationalInference as Inference
 from hiertopics.families.nhdp.config import VariationalModel as Model
+from hiertopics.families.nhdp.config import sized
 from hiertopics.families.nhdp.documents import counts_of
 from hiertopics.families.nhdp.documents import extend_state as extend_state
 from hiertopics.families.nhdp.documents import prepare as prepare
@@ -237,6 +238,7 @@ def memory(corpus: Bags, settings: Settings) -> int:
     That is where flat topics begin, or where the tree does. Of a corpus in files what grows with
     its documents lies in files, too.
     """
+    settings = sized(settings, corpus.n_docs)
     n_topics, branches = settings.model.truncation, settings.model.branches
     n_nodes = n_topics + (n_topics // 3 if branches == "auto" else sum(branches)) + 1
     share = min(1.0, ROOM / n_topics / max(corpus.n_pairs, 1))
