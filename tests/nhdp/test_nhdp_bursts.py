@@ -25,10 +25,10 @@ from hiertopics.families.hdp.bursty import tables_of_documents, tables_of_pairs
 from hiertopics.families.nhdp import document_kernels, documents, flat_starts, learning, starts
 from hiertopics.families.nhdp import variational as nhdp
 from hiertopics.families.nhdp.layout import BurstyLocal
-from hiertopics.families.nhdp.prediction import fold_in
+from hiertopics.families.nhdp.prediction import NOT_SEATED, fold_in
 from hiertopics.families.nhdp.simulate import simulate
 from hiertopics.families.nhdp.state import BurstyState, recount, sweep
-from hiertopics.families.nhdp.sweep_kernels import NOT_SEATED, share_elsewhere
+from hiertopics.families.nhdp.sweep_kernels import share_elsewhere
 from hiertopics.numeric.pitman_yor import mean_tables
 from hiertopics.numeric.pitman_yor_kernels import seat
 

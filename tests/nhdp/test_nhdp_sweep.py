@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +23,7 @@ from hiertopics.families.flat.layout import Data, dealt, lay_out
 from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.state import recount
+from hiertopics.numeric.jit import PLAIN
 
 ETA = 0.1
 
@@ -227,3 +232,48 @@ def test_weights_that_are_not_finite_name_the_document() -> None:
     local.n[local.first_node[5]] = np.nan
     with pytest.raises(NumericalError, match="document 5"):
         swept(state, data, 1, eta=ETA)
+
+
+COMPILED = """
+import numpy as np
+from numba.core import event
+from scipy import sparse
+from stepping import at, corpus_of, settings_of
+from hiertopics.families.nhdp import documents, variational
+
+names = []
+
+class Noting(event.Listener):
+    def on_start(self, event):
+        names.append(event.data["dispatcher"].py_func.__name__)
+
+    def on_end(self, event):
+        pass
+
+event.register("numba:compile", Noting())
+corpus, phi = corpus_of([[2, 0, 1], [0, 1, 1]]), np.full((3, 3), 1 / 3)
+settings = settings_of(variational)
+data = documents.prepare(corpus, settings)
+theta = sparse.csr_array(np.full((2, 3), 1 / 3))
+state = documents.begin_known(np.array([-1, 0, 0]), phi, theta, data, settings, at(0))
+variational.step(state, data, settings, at(1))
+print(*names)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(PLAIN, reason="numba's own decorator compiles under other names")
+def test_a_sweep_without_bursts_compiles_no_kernel_of_bursts(tmp_path: Path) -> None:
+    """Whoever fits for the first time waits for it."""
+    paths = os.pathsep.join(path for path in sys.path if path)
+    found = subprocess.run(
+        [sys.executable, "-c", COMPILED],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    assert {"sweep_block", "visit", "lay_out"} <= set(found)
+    assert not {"seated", "expected_tables", "share_elsewhere", "chances_of_words", "grow"} & set(
+        found
+    )

@@ -15,7 +15,7 @@ from hiertopics.families.flat.burst_kernels import Seating
 from hiertopics.families.flat.kernels import Prior, Tables
 from hiertopics.families.flat.layout import lay_out
 from hiertopics.families.nhdp import document_kernels
-from hiertopics.families.nhdp.sweep_kernels import NOT_SEATED
+from hiertopics.families.nhdp.prediction import NOT_SEATED
 from hiertopics.numeric import special
 from hiertopics.numeric.pitman_yor import mean_tables
 

@@ -16,12 +16,19 @@ from hiertopics.families.flat.prediction import seating_of, with_tables
 from hiertopics.families.nhdp import document_kernels
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.summary import mixing_of
-from hiertopics.families.nhdp.sweep_kernels import NOT_SEATED
 from hiertopics.numeric.mixtures import all_entries
+from hiertopics.numeric.pitman_yor_kernels import MeanTables
 
 SWEEPS = 50
 TOLERANCE = 1e-4
 BLOCK = 1024
+
+NOT_SEATED = Seating(
+    MeanTables(0.0, np.zeros(0, np.int32), np.zeros((0, 0, 2), np.float32), np.zeros(0)),
+    1.0,
+    refit=False,
+)
+"""Stands for a seating where documents are not bursty."""
 
 
 def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> Posterior:

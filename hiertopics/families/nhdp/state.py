@@ -20,7 +20,7 @@ from hiertopics.families.flat.variational import MAX_DRIFT, recount_is_due, requ
 from hiertopics.families.nhdp import document_kernels, sweep_kernels
 from hiertopics.families.nhdp.layout import Ancestry, AnyLocal, BurstyLocal, Local, shape_of
 from hiertopics.families.nhdp.mixing import Mixing
-from hiertopics.families.nhdp.sweep_kernels import NOT_SEATED, Rates
+from hiertopics.families.nhdp.sweep_kernels import Rates
 
 
 @dataclass
@@ -150,7 +150,7 @@ def _sweep(
     tables = local.pair_tables if isinstance(local, BurstyLocal) else np.zeros(0, n_wk.dtype)
     own = by_tables(piece, local)[1]
     bad_doc = sweep_kernels.sweep_block(
-        piece.blocks, block.number, own, n_wk, n_k, ancestry, rates, tables, seating or NOT_SEATED
+        piece.blocks, block.number, own, n_wk, n_k, ancestry, rates, tables, seating
     )
     require_sound(piece, bad_doc)
     return local, (block.rows, n_k - before)

@@ -21,7 +21,6 @@ from hiertopics.families.nhdp.lane_kernels import lay_inner, lay_out, most_colum
 from hiertopics.families.nhdp.lane_simd import settle_inner, settle_lanes, weigh_inner, weigh_lanes
 from hiertopics.families.nhdp.layout import LANES, Ancestry, Kept, Local
 from hiertopics.numeric.jit import kernel
-from hiertopics.numeric.pitman_yor_kernels import MeanTables
 from hiertopics.numeric.simd import aligned_rows, prefetch_row
 from hiertopics.numeric.special import digamma, fill_row
 
@@ -44,14 +43,6 @@ class Rates(NamedTuple):
     eta_total: float
 
 
-NOT_SEATED = Seating(
-    MeanTables(0.0, np.zeros(0, np.int32), np.zeros((0, 0, 2), np.float32), np.zeros(0)),
-    1.0,
-    refit=False,
-)
-"""Stands for a seating where documents are not bursty."""
-
-
 @kernel()
 def sweep_block(
     cells: Cells,
@@ -62,18 +53,19 @@ def sweep_block(
     ancestry: Ancestry,
     rates: Rates,
     pair_tables: Floats,
-    seating: Seating,
+    seating: Seating | None,
 ) -> int:
     """Visit each pair of a block once: refit q(z) and move the counts (theory/nhdp 3.1).
 
     n_k [K] is moved too: pass the block's own. pair_tables [n_pairs]: where documents are bursty,
-    the tables of each pair, refitted too (theory/bursts 8); else without entries. Returns -1, or
-    the document at which the weights ceased to be positive and finite.
+    the tables of each pair, refitted too (theory/bursts 8); else without entries. seating: None
+    there, and no kernel of bursts is compiled. Returns -1, or the document at which the weights
+    ceased to be positive and finite.
     """
     n_nodes = len(n_k)
-    bursty = len(pair_tables) > 0
-    elsewhere = chances_of_words(n_wk, n_k, rates) if bursty else np.zeros(0)
-    doc_tables, rest = 0.0, 0.0
+    elsewhere, doc_tables, rest = np.zeros(0), 0.0, 0.0
+    if seating is not None:
+        elsewhere = chances_of_words(n_wk, n_k, rates)
     places = room_for_places(n_nodes)
     like = np.zeros((1, most_columns(n_nodes)), n_wk.dtype)
     rows = aligned_rows(20, like)
@@ -110,7 +102,7 @@ def sweep_block(
                 base[column] -= prior[column]
                 doc_row[column] += prior[column]
         add_up(n, places.node, places.above, places.place, ancestry.inner, going)
-        if bursty:
+        if seating is not None:
             doc_tables = 0.0
             for pair in range(cells.cuts[doc, 0], cells.cuts[doc, -1]):
                 doc_tables += pair_tables[pair]
@@ -182,7 +174,7 @@ def visit(
     doc_tables: float,
     rest: float,
     elsewhere: F64,
-    seating: Seating,
+    seating: Seating | None,
 ) -> bool:
     """Visit the pairs of one document; False: weights are not finite.
 
@@ -217,7 +209,7 @@ def visit(
         )
         if not (total > 0 and total < np.inf):
             return False
-        if len(pair_tables) > 0:
+        if seating is not None:
             before = pair_tables[pair]
             count = before
             if tokens[pair] > one:
