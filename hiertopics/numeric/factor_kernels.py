@@ -13,6 +13,9 @@ SWEEPS = 30
 DIAGONAL = 1e-26
 """Squares off the diagonal that count as none, of those on it."""
 
+BESIDE = 64
+"""Rows of a factor that are moved at a time; loops over fewer LLVM unrolls, not as vector code."""
+
 
 @kernel()
 def product(one: F64, other: F64) -> F64:
@@ -129,21 +132,47 @@ def descend(factor: F64, against: F64, inner: F64) -> float:
     """Update a factor W [n, k] of X by one pass of coordinate descent; return the total change.
 
     Least squares of X - W H over W >= 0 given H. against: X @ H.T, [n, k]; inner: H @ H.T, [k, k].
+    Rows know nothing of each other: some of them move side by side, as vector code.
     """
-    moved = 0.0
-    n_columns = factor.shape[1]
-    for row in range(factor.shape[0]):
-        for one in range(n_columns):
-            if inner[one, one] <= 0.0:
-                continue
-            slope = -against[row, one]
-            for other in range(n_columns):
-                slope += factor[row, other] * inner[other, one]
-            old = factor[row, one]
-            new = max(old - slope / inner[one, one], 0.0)
-            factor[row, one] = new
-            moved += abs(new - old)
+    moved, n_columns = 0.0, factor.shape[1]
+    block, target = np.zeros((n_columns, BESIDE)), np.zeros((n_columns, BESIDE))
+    steps, slopes = np.zeros((n_columns, BESIDE)), np.zeros(BESIDE)
+    for first in range(0, factor.shape[0], BESIDE):
+        n_rows = min(BESIDE, factor.shape[0] - first)
+        for row in range(n_rows):
+            for column in range(n_columns):
+                block[column, row] = factor[first + row, column]
+                target[column, row] = against[first + row, column]
+        _descend_beside(block, target, inner, slopes, steps)
+        # The way is added up row by row, whatever moved at the same time.
+        for row in range(n_rows):
+            for column in range(n_columns):
+                factor[first + row, column] = block[column, row]
+                moved += steps[column, row]
     return moved
+
+
+@kernel()
+def _descend_beside(block: F64, target: F64, inner: F64, slopes: F64, steps: F64) -> None:
+    """Move rows of a factor, columns here; all [k, BESIDE]. steps: how far each entry moved.
+
+    slopes: scratch, [BESIDE].
+    """
+    for one in range(block.shape[0]):
+        scale = inner[one, one]
+        if scale <= 0.0:
+            continue
+        for row in range(BESIDE):
+            slopes[row] = -target[one, row]
+        for other in range(block.shape[0]):
+            weight = inner[other, one]
+            for row in range(BESIDE):
+                slopes[row] += block[other, row] * weight
+        for row in range(BESIDE):
+            old = block[one, row]
+            new = max(old - slopes[row] / scale, 0.0)
+            block[one, row] = new
+            steps[one, row] = abs(new - old)
 
 
 @kernel()

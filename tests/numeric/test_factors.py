@@ -70,6 +70,25 @@ def test_a_pass_goes_downhill_to_where_no_entry_can_move() -> None:
     assert slope[weights == 0].min(initial=0) > -1e-8
 
 
+@pytest.mark.parametrize("n_rows", [1, factor_kernels.BESIDE - 1, 2 * factor_kernels.BESIDE + 5])
+def test_rows_that_move_side_by_side_move_as_they_would_alone(n_rows: int) -> None:
+    """To the last bit; a part that is empty moves nothing."""
+    rng = np.random.default_rng(n_rows)
+    weights, parts = rng.random((n_rows, 5)), rng.random((5, 9))
+    weights[rng.random(weights.shape) < 0.3] = parts[3] = 0.0
+    against, inner = rng.random((n_rows, 9)) @ parts.T, parts @ parts.T
+    expected, way = weights.copy(), 0.0
+    for row, target in zip(expected, against, strict=True):
+        for one in np.flatnonzero(inner.diagonal() > 0):
+            slope = -target[one]
+            for other in range(5):
+                slope += row[other] * inner[other, one]
+            before, row[one] = row[one], max(row[one] - slope / inner[one, one], 0.0)
+            way += abs(row[one] - before)
+    assert factor_kernels.descend(weights, against, inner) == way > 0
+    np.testing.assert_array_equal(weights, expected)
+
+
 def test_kernels_are_the_products_of_a_library() -> None:
     rng = np.random.default_rng(2)
     one, other = rng.random((6, 4)), rng.random((4, 5))
