@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec import structs
@@ -13,7 +13,7 @@ from scipy import sparse
 
 from hiertopics.base.arrays import F64, I64, Bools, Floats
 from hiertopics.base.room import beside
-from hiertopics.contract.engine import Each, Workers
+from hiertopics.contract.engine import Each, Workers, stacked
 from hiertopics.contract.model import Context, Settings
 from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.families.flat.bursts import UNTIL, Plan
@@ -131,19 +131,31 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
         data = documents.at_concentration(data, flat.concentration)
     small = cuts == "auto" and reshaping.is_small(arranged.shape.n_nodes, data)
     if small and settings.inference.trials and len(flat.theta) == data.n_docs:
-
-        def of_some(some: Data, docs: I64) -> State:
-            its = flat._replace(theta=flat.theta[docs])
-            if flat.tables is not None:
-                its = its._replace(tables=flat.tables[in_documents(data, docs)])
-            return begin(its, arranged, some, settings, here, dtype)
-
-        found = reshaping.reshaped(of_some, data, settings, here, dtype)
+        found = in_other_shapes(flat, arranged, data, settings, here, dtype)
         if found is not None:
             return replace(found, local=sent_from_here(found.local, data, context))
     division = divide(flat, arranged, data, settings.inference, dtype)
-    flat = flat._replace(theta=flat.theta[:0], phi=flat.phi[:0])  # nobody needs them any more
+    del flat  # nobody needs it any more
     return divided(division, arranged, data, settings, context, dtype)
+
+
+def in_other_shapes(
+    flat: FlatTopics,
+    arranged: Arranged,
+    data: Data,
+    settings: Settings,
+    context: Context,
+    dtype: DTypeLike,
+) -> State | None:
+    """Return the state that trials of other shapes end at; None: the tree stays as it is."""
+
+    def of_some(some: Data, docs: I64) -> State:
+        its = flat._replace(theta=flat.theta[docs])
+        if flat.tables is not None:
+            its = its._replace(tables=flat.tables[in_documents(data, docs)])
+        return begin(its, arranged, some, settings, context, dtype)
+
+    return reshaping.reshaped(of_some, data, settings, context, dtype)
 
 
 def in_documents(data: Data, docs: I64) -> Bools:
@@ -279,21 +291,25 @@ def topics_within(
     flats = list(context.map(inside, parts))
     found = [(flat.theta, flat.phi) for flat in flats]
     within = flat_starts.joined(parts, found, counts, data.seeds)
+    # What is float64 goes before q(z) of all pairs is made.
+    within, seats = within._replace(theta=within.theta.astype(dtype)), [f.tables for f in flats]
+    del flats, found
     order = order_of(
         model.truncation, len(data.cells.word), settings.inference, bursty=data.bursts is not None
     )
-    begun = known(within, data, order, context, dtype)
+    begun, branch = known(within, data, order, context, dtype), within.branch
+    del within
     if data.bursts is not None:
         tables = data.cells.tokens.astype(dtype)
-        for part, flat in zip(parts, flats, strict=True):
-            tables[seen == part.branch] = flat.tables
+        for part, own in zip(parts, seats, strict=True):
+            tables[seen == part.branch] = own
         bursts.hand_on(begun.local, tables, data)
         changes_of(order).left(begun, data)
         data = data._replace(bursts=plan_together(data.bursts, stages[1]))
     done = before + len(parts)
     told = replace(context, report=lambda now, _: context.report(done + now, total))
     flat, live = fit_flat(begun, data, stages[1], order, told)
-    return flat, within.branch[live]
+    return flat, branch[live]
 
 
 ASIDE = -1
@@ -400,14 +416,21 @@ def fit_flat(
     live = np.flatnonzero(named | (state.n_k >= LIVE_TOKENS))
     if not len(live):
         live = np.array([int(np.argmax(state.n_k))])
-    theta = document_weights(state.n_dk[:, live], (state.alpha * state.pi)[live])
+    tables = orders.tables_of_pairs(state) if isinstance(state, bursts.WholeState) else None
+    # Whatever holds the state, q(z) of its pairs is gone: larger than all that is made of it.
+    n_dk = stacked(state.local.step(_counts_alone, None))[:, live]
+    theta = document_weights(n_dk, (state.alpha * state.pi)[live])
     phi = np.maximum(state.n_wk[:, live], 0) + (state.word_mass * state.tau)[:, None]
     n_k = np.maximum(state.n_k[live], np.finfo(float).tiny)
     found = FlatTopics(theta, np.ascontiguousarray((phi / phi.sum(axis=0)).T), n_k)
     if isinstance(state, bursts.WholeState):
-        tables, learned = orders.tables_of_pairs(state), float(state.burst_concentration)
-        found = found._replace(tables=tables, concentration=learned)
+        found = found._replace(tables=tables, concentration=float(state.burst_concentration))
     return found, live
+
+
+def _counts_alone(piece: InCells, local: Any, _: None) -> tuple[None, Floats]:
+    """Answer with the counts of documents, of which nothing stays."""
+    return None, local.n_dk
 
 
 def begun_of(begun: Responsibilities, data: Data, settings: PosteriorSettings) -> posteriors.State:
@@ -458,7 +481,7 @@ def known(
 ) -> Responsibilities:
     """Return q(z) proportional to theta phi of these topics, and its counts."""
     phi = np.ascontiguousarray(within.phi.T, dtype)
-    rows = np.split(within.theta.astype(dtype), data.cells.doc_bounds[1:-1])
+    rows = np.split(within.theta.astype(dtype, copy=False), data.cells.doc_bounds[1:-1])
     messages = [Known(theta, phi, data.seeds) for theta in rows]
     return order.begun(data, _as_known, messages, phi.shape[1], context, dtype)
 
@@ -579,15 +602,29 @@ def divide(
             table[part] = rows.T
     # theta is of a sample where it is not of all documents: then each piece makes its own.
     if len(flat.theta) == data.n_docs:
-        theta, phi, seats = np.zeros((shape.n_nodes, data.n_docs)), np.empty((0, 0)), flat.tables
-        np.add.at(theta, at, flat.theta.T)
+        theta, phi = at_nodes(flat.theta, at, shape.n_nodes, dtype), np.empty((0, 0))
+        seats = flat.tables
     else:
-        theta, phi, seats = np.empty((0, data.n_docs)), flat.phi, None
-    theta, phi = (np.ascontiguousarray(rows.T, dtype) for rows in (theta, phi))
+        theta, phi, seats = np.empty((data.n_docs, 0), dtype), flat.phi, None
+    phi = np.ascontiguousarray(phi.T, dtype)
     share = (flat.n_k / flat.n_k.sum()).astype(dtype)
     leaf_part, lent, above = tables
     own = (leaf_part, lent, above, shape.ancestry, inference.least)
     return Division(theta, *own, phi, share, at, data.bursts is not None, seats)
+
+
+def at_nodes(theta: F64, at: I64, n_nodes: int, dtype: DTypeLike) -> Floats:
+    """Return theta of topics as theta of their nodes, [n_docs, n_nodes]; at: int64 [T].
+
+    Some documents at a time: in float64 it would be larger than all that the start keeps.
+    """
+    found = np.empty((len(theta), n_nodes), dtype)
+    for first in range(0, len(theta), documents.DOCS_AT_ONCE):
+        docs = slice(first, first + documents.DOCS_AT_ONCE)
+        rows = np.zeros((n_nodes, len(theta[docs])))
+        np.add.at(rows, at, theta[docs].T)
+        found[docs] = rows.T
+    return found
 
 
 def _divided_words(
