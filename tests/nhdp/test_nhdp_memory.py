@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from nhdp_cases import random_mixing
 from stepping import at, corpus_of, settings_of
 
 from hiertopics.families.flat.layout import lay_out
 from hiertopics.families.flat.summary import document_weights
-from hiertopics.families.nhdp import flat_starts, starts, variational
+from hiertopics.families.nhdp import flat_starts, starts, summary, variational
 
 RNG = np.random.default_rng(0)
 CORPUS = corpus_of(RNG.poisson(0.3, (80, 60)))
@@ -83,3 +84,20 @@ def test_theta_is_divided_among_nodes_some_documents_at_a_time() -> None:
     np.add.at(whole, at_nodes, flat.theta.T)
     np.testing.assert_array_equal(found, whole.T.astype(np.float32))
     assert found.nbytes <= peak < 1.5 * found.nbytes
+
+
+@pytest.mark.parametrize("n_docs", [0, 1, summary.DOCS_AT_ONCE + 1, 6 * summary.DOCS_AT_ONCE])
+def test_theta_is_written_some_documents_at_a_time(n_docs: int) -> None:
+    """With the bits of all documents at once."""
+    mixing = random_mixing(RNG, 60)
+    n_di = RNG.gamma(0.3, size=(n_docs, 60)).astype(np.float32)
+    words = summary.Words(RNG.gamma(1.0, size=(5, 60)) + 1, 0.1)
+    tracemalloc.start()
+    found = summary.summarise(summary.Fitted(mixing, n_di, words))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    left = summary.pruning(mixing, n_di.sum(axis=0, dtype=np.float64))
+    expected = left.mixing.weights(left.gather(n_di))
+    assert found.theta.toarray().tobytes() == expected.tobytes()
+    if n_docs > 2 * summary.DOCS_AT_ONCE:
+        assert peak < 3 * expected.nbytes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
@@ -29,6 +30,9 @@ MOST_ENTRIES = 1 << 25
 
 WORDS_AT_ONCE = 1024
 """Words whose chances are made at a time."""
+
+DOCS_AT_ONCE = 1024
+"""Documents whose theta is made at a time, at least, where there are so many."""
 
 NEARLY_ALL = 0.95
 FEW_NODES = 2
@@ -68,9 +72,17 @@ def summarise(fitted: Fitted) -> Summary:
     their share to their siblings (theory/nhdp 6.5).
     """
     left = pruning(fitted.mixing, fitted.n_di.sum(axis=0, dtype=np.float64))
-    n_di = left.gather(fitted.n_di)
-    theta = left.mixing.weights(n_di)
-    tree = tree_of(left, fitted.words, _users(theta, n_di))
+    n_nodes = left.mixing.shape.n_nodes
+    theta, n_docs = np.empty((len(fitted.n_di), n_nodes)), np.zeros(n_nodes, np.int64)
+    # All but the result is of some documents at a time. None is alone: numpy adds up the children
+    # of a single row in another order.
+    n_blocks = max(len(theta) // DOCS_AT_ONCE, 1)
+    bounds = np.linspace(0, len(theta), n_blocks + 1).astype(int)
+    for docs in (slice(*span) for span in pairwise(bounds.tolist())):
+        n_di = left.gather(fitted.n_di[docs])
+        theta[docs] = left.mixing.weights(n_di)
+        n_docs += _users(theta[docs], n_di)
+    tree = tree_of(left, fitted.words, n_docs)
     summary = Summary(tree, all_entries(theta), notes=_notes(tree))
     return named(summary, left, fitted.words.seeds)
 
