@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 def check_command(**options: Any) -> int:
     """Check the corpus FILE and the files beside it.
 
-    Every problem is a line file:line: what on stdout. The exit code is then 2, or 1 where a folder
+    Every problem is a line file:line: message on stdout. The exit code is then 2, or 1 where a folder
     of shards is damaged. A sound corpus is summed up on stderr, with advice on what to leave out
     of it or to set; fit --auto takes that.
     """
