@@ -34,9 +34,12 @@ COLUMNS = ("node", "name", "hidden", "note", "words", "auto_name")
 @click.argument("node", required=False)
 @click.argument("name", required=False)
 @click.option(
-    "--hide/--show", "hide", default=None, help="Leave the node, and all below it, out of views."
+    "--hide/--show",
+    "hide",
+    default=None,
+    help="Leave the node and all nodes below it out of views.",
 )
-@click.option("--note", metavar="TEXT", help="Something more to say of it; empty: nothing.")
+@click.option("--note", metavar="TEXT", help="A note on the node; empty: none.")
 @click.option(
     "--with",
     "command",
@@ -44,10 +47,8 @@ COLUMNS = ("node", "name", "hidden", "note", "words", "auto_name")
     help="Run COMMAND once: it reads a line of JSON per node without a name (words, siblings, "
     "snippets) and writes a line per node, its name.",
 )
-@click.option(
-    "--depth", type=click.IntRange(min=1), help="With --with: most levels that are named."
-)
-@click.option("--overwrite", is_flag=True, help="With --with: also nodes that have a name.")
+@click.option("--depth", type=click.IntRange(min=1), help="With --with: number of levels to name.")
+@click.option("--overwrite", is_flag=True, help="With --with: also name nodes that have a name.")
 @click.option("--list", "listed", is_flag=True, help="Show all labels, also after a change.")
 @naming_option
 @forms("csv")
@@ -64,10 +65,10 @@ def label_command(
     words_by: str | None,
     form: str,
 ) -> int:
-    """Call a NODE of RUN by a NAME; without NODE list the labels of RUN.
+    """Give a NODE of RUN a NAME; without NODE list the labels of RUN.
 
-    RUN is by default the newest under runs/. An empty NAME takes the name away. Labels stand in
-    the run's labels.csv, the file that the page of report saves; every view takes them.
+    RUN is by default the newest under runs/. An empty NAME removes the name. Labels stand in the
+    run's labels.csv, which the page of report can save, too; every view shows them.
     """
     if command is None and (depth is not None or overwrite):
         raise click.UsageError("--depth and --overwrite have no meaning without --with")
@@ -134,8 +135,8 @@ def _put_labels(records: list[dict[str, Any]], form: str, nothing: str) -> None:
 def merge_command(run: str, nodes: tuple[int, ...], output: str, as_json: bool) -> int:
     """Make a run in which two or more NODES of RUN, topics or nodes with one parent, are one.
 
-    Their words are put together by tokens, their documents' shares added; what hangs below stays.
-    RUN stays as it is. The new run is scored and shown like any other; no fit goes on with it.
+    Their words are put together by tokens and their documents' shares are added; nodes below them
+    stay. RUN does not change. The new run is scored and shown like any other; no fit continues it.
     """
     from hiertopics.fitting.reshaping import merge
 
@@ -151,9 +152,9 @@ def merge_command(run: str, nodes: tuple[int, ...], output: str, as_json: bool) 
 def drop_command(run: str, node: int, output: str, as_json: bool) -> int:
     """Make a run without NODE of RUN and all below it.
 
-    Its documents stay at what lies above; its words count as outside the topics (of the nested HDP
-    as the parent's). RUN stays as it is. The new run is scored and shown like any other; no fit
-    goes on with it.
+    Its documents stay at the nodes above; its words count as outside the topics (in the nested HDP
+    as the parent's). RUN does not change. The new run is scored and shown like any other; no fit
+    continues it.
     """
     from hiertopics.fitting.reshaping import drop
 
@@ -169,11 +170,11 @@ def drop_command(run: str, node: int, output: str, as_json: bool) -> int:
 @workers_option
 @json_option
 def edit_command(run: str, output: str, edits: str | None, workers: int, as_json: bool) -> int:
-    """Make a run in which nodes of RUN are one, lie elsewhere or are split, as edits.yaml says.
+    """Make a run with nodes of RUN merged, moved or split, as edits.yaml says.
 
-    The file names nodes by their numbers in RUN and some of their words; an entry that is left out
-    is undone. A split reads the corpus and fits all topics anew. RUN stays as it is. The new run is
-    scored and shown like any other; no fit goes on with it.
+    The file names nodes by their numbers in RUN and some of their words. If you remove an entry,
+    its edit is undone. A split reads the corpus and fits all topics again. RUN does not change.
+    The new run is scored and shown like any other; no fit continues it.
     """
     from hiertopics.fitting.editing import edit
 
@@ -190,18 +191,19 @@ def edit_command(run: str, output: str, edits: str | None, workers: int, as_json
     metavar="N,...",
     help="Nodes at each level between the root and the leaves, coarse to fine: 6,30.",
 )
-@click.option("--refit", is_flag=True, help="Fit the topics anew, the shape held.")
+@click.option("--refit", is_flag=True, help="Fit the topics again while the shape is held.")
 @click.option("-o", "--output", required=True, metavar="RUN2", help="The new run's folder.")
 @workers_option
 @json_option
 def shape_command(
     run: str, branches: str, refit: bool, output: str, workers: int, as_json: bool
 ) -> int:
-    """Make a run in which the leaves of RUN's tree hang below other nodes, as many as asked.
+    """Make a run with the leaves of RUN's tree below the requested numbers of other nodes.
 
-    RUN is of the nested HDP and stays as it is. Its leaves keep their topics, unless --refit is
-    given. The price of the shape in nats per held-out word is told, with its standard error over
-    the same documents. The new run is scored and shown like any other; no fit goes on with it.
+    RUN is of the nested HDP and does not change. Its leaves keep their topics, unless --refit is
+    given. The command prints the price of the shape in nats per held-out word, with its standard
+    error over the same documents. The new run is scored and shown like any other; no fit continues
+    it.
     """
     from hiertopics.base.errors import UsageError
     from hiertopics.base.files import to_json
@@ -241,8 +243,8 @@ def consensus_command(
 ) -> int:
     """Write the tree of the branches that most of RUNS have, as a run like any other.
 
-    All are of one backend, corpus and split. Leaves that no other run has are those of the first
-    one. The run's path is the last line of stdout.
+    All are of one backend, corpus and split. Leaves that no other run has come from the first run.
+    The run's path is the last line of stdout.
     """
     from hiertopics.base.files import to_json
     from hiertopics.fitting.consensus import consensus

@@ -137,8 +137,8 @@ BACKEND, SETTING, RUN, NODE = BackendName(), Setting(), RunFolder(), NodeNumber(
 def completion_command(shell: str, install: bool) -> int:
     """Print the script by which SHELL completes commands, options and values.
 
-    With --install it goes to the folder where the shell looks for such scripts, and its path is
-    the last line of stdout.
+    --install writes it to the shell's folder for such scripts; the last line of stdout is then its
+    path.
     """
     from pathlib import Path
 

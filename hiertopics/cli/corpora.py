@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     default=100,
     show_default=True,
     metavar="N",
-    help="Problems shown.",
+    help="Largest number of problems to show.",
 )
 @click.option(
     "-s",
@@ -52,9 +52,9 @@ if TYPE_CHECKING:
 def check_command(**options: Any) -> int:
     """Check the corpus FILE and the files beside it.
 
-    Every problem is a line file:line: message on stdout. The exit code is then 2, or 1 where a folder
-    of shards is damaged. A sound corpus is summed up on stderr, with advice on what to leave out
-    of it or to set; fit --auto takes that.
+    Every problem is a line file:line: message on stdout. The exit code is then 2, or 1 if a folder
+    of shards is damaged. For a sound corpus stderr has a summary, and advice on words to leave out
+    and settings to use; fit --auto applies the advice.
     """
     from hiertopics.corpus.corpora.checking import check
 
@@ -99,7 +99,7 @@ def _print_summary(checked: Checked, as_json: bool) -> None:
 @click.argument("corpus", metavar="IN", type=click.Path())
 @click.argument("output", metavar="[OUT]", required=False, type=click.Path())
 @click.option("-o", "--output", "named", metavar="FILE", help="The same as OUT.")
-@click.option("--to", metavar="FORMAT", help="Format of OUT, where no suffix tells.")
+@click.option("--to", metavar="FORMAT", help="Format of OUT, if its suffix does not tell.")
 @click.option(
     "-s",
     "--set",
@@ -111,10 +111,10 @@ def _print_summary(checked: Checked, as_json: bool) -> None:
 @corpus_options
 @json_option
 def convert_command(**options: Any) -> int:
-    """Write the corpus IN to OUT in another format, its side files too.
+    """Write the corpus IN to OUT in another format, including its side files.
 
-    Vocabulary, groups and labels go beside OUT; no file of IN is replaced. The path of OUT is
-    the last line of stdout.
+    Vocabulary, groups and labels go beside OUT; no file of IN is replaced. The path of OUT is the
+    last line of stdout.
     """
     from hiertopics.base.files import to_json
     from hiertopics.corpus.corpora.conversion import convert
@@ -149,7 +149,7 @@ def convert_command(**options: Any) -> int:
     "--output",
     required=True,
     metavar="FILE",
-    help="Where the corpus is written, in the format of the suffix.",
+    help="File for the corpus; its suffix sets the format.",
 )
 @count_option("--docs", "n_docs", default=500, help="Documents.")
 @count_option("--words", "n_words", default=1000, help="Words in the vocabulary.")
@@ -157,17 +157,17 @@ def convert_command(**options: Any) -> int:
 @click.option(
     "--draw-hyperparameters",
     is_flag=True,
-    help="Draw the hyperparameters that a fit would draw, too, from its own priors; else the "
-    "config's values hold.",
+    help="Also draw the hyperparameters that a fit would draw, from the fit's priors; "
+    "otherwise they have the config's values.",
 )
 @click.option("--seed", type=int, help="Seed of every draw. [default: 0]")
 @config_option
 @set_option
 @json_option
 def simulate_command(**options: Any) -> int:
-    """Draw a corpus from BACKEND's own generative story.
+    """Draw a corpus from BACKEND's own generative model.
 
-    What it was drawn from goes to <stem>.truth.npz beside FILE, the words to <stem>.vocab.
+    The true parameters go to <stem>.truth.npz beside FILE, the words to <stem>.vocab.
     """
     from hiertopics.base.files import to_json
     from hiertopics.fitting.simulation import simulate
@@ -246,8 +246,8 @@ def sweep_command(
 ) -> int:
     """Print one fit command per line for every combination of values and every seed.
 
-    Each has a run directory of its own; all are checked before the first is printed. The lines
-    run as they are: hiertopics sweep ... | sh
+    Each command has its own run directory; all are checked before the first is printed. A shell
+    can run the lines: hiertopics sweep ... | sh
     """
     from hiertopics.base.files import to_json
     from hiertopics.fitting.sweeping import sweep, to_line

@@ -75,17 +75,19 @@ def _leave(number: int, _: FrameType | None) -> None:
 @click.option(
     "--holdout",
     metavar="SPEC",
-    help="What is put aside: docs:0.1@S, tokens:0.2@S, fold:2/5@S, train:1200@S, "
+    help="The held-out part: docs:0.1@S, tokens:0.2@S, fold:2/5@S, train:1200@S, "
     "links:0.2@S[,drop], none.",
 )
 @click.option("--iterations", type=int, metavar="N", help="Iterations in all.")
-@click.option("--time-limit", metavar="TIME", help="Stop, resumable, after a time like 3h50m.")
+@click.option(
+    "--time-limit", metavar="TIME", help="Stop after a time like 3h50m; the same command continues."
+)
 @workers_option
 @memory_option
 @cluster_option
 @corpus_options
 @click.option(
-    "--auto", is_flag=True, help="Take the advice of check on the corpus; flags and -s win."
+    "--auto", is_flag=True, help="Apply the advice of check on the corpus; flags and -s win."
 )
 @click.option("--report", is_flag=True, help="Also write the page of report, as RUN.html.")
 @json_option
@@ -214,18 +216,20 @@ def _show(result: Any, price: Any) -> None:
 )
 @set_option
 @click.option("--seed", type=int, help="Seed of the fit. [default: RUN's]")
-@click.option("--holdout", metavar="SPEC", help="What is put aside of them. [default: as in RUN]")
+@click.option("--holdout", metavar="SPEC", help="The held-out part of them. [default: as in RUN]")
 @click.option("--iterations", type=int, metavar="N", help="Iterations in all. [default: RUN's]")
-@click.option("--time-limit", metavar="TIME", help="Stop, resumable, after a time like 3h50m.")
+@click.option(
+    "--time-limit", metavar="TIME", help="Stop after a time like 3h50m; the same command continues."
+)
 @workers_option
 @trust_option
 @json_option
 @click.option("-q", "--quiet", is_flag=True, help="Neither progress nor tree on stderr.")
 def refit_command(**options: Any) -> int:
-    """Fit the documents of NODE of RUN alone: a run of its own, with the settings of RUN.
+    """Fit the documents of NODE of RUN alone, as a new run with the settings of RUN.
 
-    Of trees the documents whose best path passes NODE, else those with the largest share there.
-    Exit code 75: stopped early, the same command continues.
+    With paths these are the documents whose best path passes NODE, otherwise those with the
+    largest share there. Exit code 75: stopped early, the same command continues.
     """
     as_json = options.pop("as_json")
     with resumable():
@@ -244,23 +248,25 @@ def refit_command(**options: Any) -> int:
     type=click.Choice(["join", "drop"]),
     default="join",
     show_default=True,
-    help="Words that RUN has not: into the vocabulary, where data.min_df and the like of RUN let "
-    "them, or left out.",
+    help="Words that RUN lacks: join the vocabulary if they satisfy RUN's limits such as "
+    "data.min_df, or drop them.",
 )
 @click.option("--iterations", type=int, metavar="N", help="Iterations in all. [default: RUN's]")
-@click.option("--time-limit", metavar="TIME", help="Stop, resumable, after a time like 3h50m.")
+@click.option(
+    "--time-limit", metavar="TIME", help="Stop after a time like 3h50m; the same command continues."
+)
 @workers_option
 @memory_option
 @corpus_options
 @json_option
 @click.option("-q", "--quiet", is_flag=True, help="Neither progress nor tree on stderr.")
 def update_command(**options: Any) -> int:
-    """Go on from RUN with its documents and those of CORPUS: a run of its own.
+    """Continue RUN with its documents and those of CORPUS, as a new run.
 
-    It begins with the topics, the tree and the settings of RUN. What RUN put aside stays aside, and
-    as much of the new documents. Then says node by node what changed: tokens and shares before and
-    after, words that came among the top words and left them. Exit code 75: stopped early, the same
-    command continues.
+    It begins with the topics, the tree and the settings of RUN. Held-out documents of RUN stay
+    held out, and the same share of the new documents is held out. At the end the command prints
+    the changes node by node: tokens and shares before and after, and words that joined or left the
+    top words. Exit code 75: stopped early, the same command continues.
     """
     as_json, data = options.pop("as_json"), corpus_settings(options)
     with resumable():

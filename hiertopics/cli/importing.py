@@ -20,7 +20,9 @@ from hiertopics.cli.options import (
 @click.command("import", cls=Sectioned)
 @click.argument("files", nargs=-1, required=True, type=click.Path())
 @click.option("-o", "--run", metavar="RUN", required=True, help="Run directory.")
-@click.option("--corpus", metavar="FILE", required=True, help="What the tree was made of.")
+@click.option(
+    "--corpus", metavar="FILE", required=True, help="The corpus that the tree was made of."
+)
 @click.option(
     "--form",
     metavar="NAME",
@@ -32,15 +34,19 @@ from hiertopics.cli.options import (
     metavar="SPEC",
     default="none",
     show_default=True,
-    help="What the tree has not seen: the rows of theta are the other documents.",
+    help="Documents that the tree has not seen: the rows of theta are the other documents.",
 )
-@click.option("--docs", metavar="FILE", help="Instead: the rows of the documents it was made of.")
+@click.option(
+    "--docs",
+    metavar="FILE",
+    help="Instead: a file with the rows of the documents that the tree was made of.",
+)
 @corpus_options
 @json_option
 def import_command(files: tuple[str, ...], **options: Any) -> int:
     """Make a run of a tree that another program made: parents, shares of documents, words.
 
-    It is scored, compared and shown like any other. FILES each bring a part of the tree.
+    It is scored, compared and shown like any other. Each of FILES contributes a part of the tree.
     """
     from hiertopics.base.files import to_json
     from hiertopics.fitting.importing import import_tree

@@ -26,11 +26,14 @@ MAKING = ("nodes", "depth", "cut", "most", "intruders", "documents", "words_by",
 @click.command("judge")
 @run_argument
 @click.option("-o", "--output", metavar="FILE", help="The sheet, like sheet.csv.")
-@click.option("--nodes", metavar="N,...", help="The nodes that are asked about, like 3,7,12.")
-@click.option("--depth", type=click.IntRange(min=1), help="Instead: nodes of so many levels.")
+@click.option("--nodes", metavar="N,...", help="Nodes for the questions, like 3,7,12.")
+@click.option("--depth", type=click.IntRange(min=1), help="Instead: nodes of the first N levels.")
 @cut_option
 @click.option(
-    "--most", type=click.IntRange(min=1), metavar="N", help="Nodes drawn at most. [default: 20]"
+    "--most",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Largest number of nodes to draw. [default: 20]",
 )
 @click.option(
     "--intruders",
@@ -47,9 +50,11 @@ MAKING = ("nodes", "depth", "cut", "most", "intruders", "documents", "words_by",
 @click.option(
     "--words-by",
     type=click.Choice(WORDS_BY),
-    help="Order whose first words are asked about, as of show-tree. [default: prob]",
+    help="Order of words (see show-tree); the questions use the first ones. [default: prob]",
 )
-@click.option("--seed", type=click.IntRange(min=0), help="Seed of what is drawn. [default: 0]")
+@click.option(
+    "--seed", type=click.IntRange(min=0), help="Seed of the questions and their order. [default: 0]"
+)
 @click.option(
     "--score",
     "sheets",
@@ -61,11 +66,11 @@ MAKING = ("nodes", "depth", "cut", "most", "intruders", "documents", "words_by",
 @click.option("--key", metavar="FILE", help="With --score: the key. [default: FILE.key.csv]")
 @forms("csv")
 def judge_command(run: str | None, form: str, **options: Any) -> int:
-    """Make a sheet of questions on RUN's nodes for people, or score one that they filled in.
+    """Make a sheet of questions on RUN's nodes for people, or score their answers.
 
     RUN is by default the newest under runs/. Which word does not belong to the others, and does a
-    document belong to a topic? The sheet is a table with an empty column, answer. What is right
-    stands in a file beside it, sheet.key.csv, which those who answer must not see.
+    document belong to a topic? The sheet is a table with an empty column, answer. The right
+    answers stand in a file beside it, sheet.key.csv, which those who answer must not see.
     """
     sheets, key, output = (options.pop(name) for name in ("sheets", "key", "output"))
     given = {name: value for name, value in options.items() if value is not None}

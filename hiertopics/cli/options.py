@@ -51,7 +51,7 @@ trust_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_trust,
-    help="Import the data.tokenizer that a config file or a run names: code that cuts its texts.",
+    help="Allow the import of the data.tokenizer that a config file or a run names.",
 )
 
 
@@ -160,7 +160,7 @@ protocol_option = click.option(
 )
 
 average_option = click.option(
-    "--average", is_flag=True, help="Average chances over a sampler's kept draws."
+    "--average", is_flag=True, help="Average probabilities over a sampler's kept draws."
 )
 
 
@@ -169,13 +169,13 @@ def cache_options(command: F) -> F:
     command = click.option(
         "--cache-from",
         type=click.Choice(["seen", "training"]),
-        help="What the two numbers of the cache are learned from: seen parts of the documents put "
-        "aside, or training documents. [default: seen]",
+        help="Source of the two numbers of the cache: seen parts of the held-out documents, or"
+        " training documents. [default: seen]",
     )(command)
     return click.option(
         "--cache",
         is_flag=True,
-        help="Score with a cache too: a word that a document has used comes again.",
+        help="Also score with a cache model: a word that a document has used comes again.",
     )(command)
 
 
@@ -194,7 +194,7 @@ def paths_options(command: F) -> F:
     command = click.option(
         "--separator",
         metavar="TEXT",
-        help="hierarchy: stands between parts of a path. [default: /]",
+        help="hierarchy: separator of the parts of a path. [default: /]",
     )(command)
     told = "hierarchy: a label path for each line of the fitted file. [default: X.paths]"
     return click.option("--paths", metavar="FILE", help=told)(command)
@@ -219,11 +219,11 @@ cluster_option = click.option(
 memory_option = click.option(
     "--memory",
     metavar="SIZE",
-    help="Memory that the fit may take, like 4GB; it is refused where that is too little.",
+    help="Memory limit, like 4GB; a fit that needs more is refused.",
 )
 
 arrange_option = click.option(
-    "--arrange", is_flag=True, help="Flat topics: cluster them to a tree, after the fit."
+    "--arrange", is_flag=True, help="Flat topics: cluster them into a tree after the fit."
 )
 
 docs_option = click.option(
@@ -231,7 +231,7 @@ docs_option = click.option(
     "n_docs",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Also the N documents with the largest share of their tokens at or below each node.",
+    help="Also show the N documents with the largest share of their tokens at or below each node.",
 )
 
 
@@ -240,8 +240,8 @@ side_option = click.option(
     "sides",
     multiple=True,
     metavar="NAME[=FILE]",
-    help="Also a column of what is known of documents (authors, years): of the run's metadata or, "
-    "with FILE, of a table, or of a file with a line per document.",
+    help="Also show a column of metadata (authors, years): from the run or, with FILE, "
+    "from a table or a file with a line per document.",
 )
 
 WORDS_BY = ("name", "prob", "branch", "relevance", "frex")
@@ -250,30 +250,30 @@ WORDS_BY = ("name", "prob", "branch", "relevance", "frex")
 words_by_option = click.option(
     "--words-by",
     type=click.Choice(WORDS_BY),
-    help="Order of words. name: as nodes are called, by what tells them from corpus and siblings; "
-    "prob: a node's own words by probability; branch: what all below it has more of than the "
-    "corpus; relevance (with lift); frex (with exclusivity). Default: name; in files and --json "
-    "the words stay by probability, and the name has a field.",
+    help="Order of words. name: the words of automatic names, which distinguish a node "
+    "from the corpus and its siblings; prob: a node's own words by probability; "
+    "branch: words that are more frequent in its branch than in the corpus; relevance"
+    " (with lift); frex (with exclusivity). Default: name; in files and --json words "
+    "are by probability, and the name has a field.",
 )
 
 naming_option = click.option(
     "--words-by",
     type=click.Choice(WORDS_BY),
-    help="Order of the words that nodes without a name of yours are called by (see show-tree). "
-    "Default: name.",
+    help="Order of the words in automatic names (see show-tree). Default: name.",
 )
 
 supported_option = click.option(
     "--supported",
     type=float,
     metavar="LEAST",
-    help="Make nodes of less support, like 0.5, a part of those above (see support).",
+    help="Merge nodes of less support, like 0.5, into the nodes above (see support).",
 )
 
 cut_option = click.option(
     "--cut",
     metavar="N,N",
-    help="Levels of about so many nodes each, like 20,80, by opening the largest nodes first.",
+    help="Show levels of about N nodes each, like 20,80; the largest nodes open first.",
 )
 
 

@@ -36,15 +36,15 @@ if TYPE_CHECKING:
 
 @click.command("eval", cls=Sectioned)
 @click.argument("runs", nargs=-1, type=RUN)
-@click.option("--heldout", is_flag=True, help="Score what was put aside, or --corpus.")
+@click.option("--heldout", is_flag=True, help="Score the held-out part, or --corpus.")
 @click.option(
     "--task",
     metavar="NAME",
-    help="Score a task beside its baselines: neighbours, links, reconstruction, groups, labels or "
-    "hierarchy, or that of an installed package.",
+    help="Score a task beside its baselines: neighbours, links, reconstruction, groups, "
+    "labels, hierarchy, or a task of an installed package.",
 )
 @protocol_option
-@click.option("--corpus", metavar="FILE", help="Score this file instead of what was put aside.")
+@click.option("--corpus", metavar="FILE", help="Score this file instead of the held-out part.")
 @click.option(
     "--observed",
     type=float,
@@ -64,9 +64,11 @@ if TYPE_CHECKING:
     "--null",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Instead: the same fit N times to the corpus with its words shuffled over documents.",
+    help="Instead: repeat the fit N times on the corpus with its words shuffled over documents.",
 )
-@click.option("--score", metavar="RULE", help="How groups are told: mixture, single or documents.")
+@click.option(
+    "--score", metavar="RULE", help="Rule that ranks groups: mixture, single or documents."
+)
 @paths_options
 @naming_option
 @click.option(
@@ -89,7 +91,7 @@ if TYPE_CHECKING:
 def eval_command(**options: Any) -> int:
     """Score RUN (default: the newest under runs/) on held-out text, or on a task.
 
-    Every score is kept in the run's folder eval/.
+    The run's folder eval/ keeps every score.
     """
     from hiertopics.base.progress import watched
     from hiertopics.views.render import records as written
@@ -202,11 +204,11 @@ def _score_of(
 @click.option(
     "--task",
     type=click.Choice(["hierarchy"]),
-    help="Instead: by agreement of the trees with label paths.",
+    help="Instead: compare the trees' agreement with label paths.",
 )
 @paths_options
 @naming_option
-@click.option("--heldout", is_flag=True, help="hierarchy: of the documents that were put aside.")
+@click.option("--heldout", is_flag=True, help="hierarchy: score the held-out documents.")
 @forms("csv")
 def compare_command(
     runs: tuple[str, ...],
@@ -221,8 +223,8 @@ def compare_command(
     """Score RUNS on their common split, best first; unequal splits are refused.
 
     behind: nats per word below the best run, with the standard error over the same documents; csv
-    and jsonl hold every score. With --cache runs are in the order of their scores with cache. A run
-    that cannot be scored is named on stderr, the others are printed, and the exit code is 1.
+    and jsonl hold every score. With --cache runs are in the order of their scores with cache. If a
+    run cannot be scored, stderr names it, the others are printed, and the exit code is 1.
     """
     from hiertopics.runs.rundir import RunDir
     from hiertopics.scoring.comparison import compare
@@ -263,15 +265,18 @@ def _compare_trees(runs: tuple[str, ...], options: dict[str, Any], form: str) ->
 @click.command("agree")
 @click.argument("runs", nargs=-1, required=True, type=RUN)
 @click.option(
-    "--write", is_flag=True, help="Note it in the first run's tree.json, for all views of it."
+    "--write",
+    is_flag=True,
+    help="Write the result to the first run's tree.json, for all its views.",
 )
 @naming_option
 @forms("csv")
 def agree_command(runs: tuple[str, ...], write: bool, words_by: str | None, form: str) -> int:
-    """Say which nodes of the first of RUNS the others found again.
+    """Show which nodes of the first of RUNS the others found again.
 
-    All are of one backend, corpus and split. A line for each depth: its nodes, and how many of them
-    0, 1, 2, ... others found, by words and documents. The other forms have every node.
+    All are of one backend, corpus and split. There is a line for each depth: its nodes, and how
+    many of them 0, 1, 2, ... others found, by words and documents. The other formats list every
+    node.
     """
     from hiertopics.base.files import to_csv
     from hiertopics.scoring.comparison import agree

@@ -30,36 +30,40 @@ from hiertopics.cli.options import (
     default=20,
     show_default=True,
     metavar="N",
-    help="Fits to nine tenths of the documents, with those of earlier calls.",
+    help="Number of fits to nine tenths of the documents, including those of earlier calls.",
 )
 @click.option(
     "--iterations",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Of each of them. [default: fewer than RUN's where that says the same, else RUN's]",
+    help="Iterations of each fit. [default: fewer than RUN's if that gives the same "
+    "support, else RUN's]",
 )
 @set_option
-@click.option("--null", is_flag=True, help="Also: the same of the corpus with its words shuffled.")
+@click.option(
+    "--null", is_flag=True, help="Also do the same for the corpus with its words shuffled."
+)
 @click.option(
     "--against",
     multiple=True,
     metavar="RUN2",
-    help="Instead of fits: a run of some of the same documents, maybe imported; repeatable.",
+    help="Instead of fits: a run of some of the same documents, which may be imported; repeatable.",
 )
 @click.option(
     "--resample",
     is_flag=True,
     help="Only write the documents of the resamples, for other programs.",
 )
-@click.option("-o", "--output", metavar="FOLDER", help="Where --resample writes them.")
+@click.option("-o", "--output", metavar="FOLDER", help="Folder for the files of --resample.")
 @workers_option
 @cluster_option
 @forms("csv")
 def support_command(run: str | None, form: str, **options: Any) -> int:
-    """Say how far the nodes of RUN come back in fits to nine tenths of its documents.
+    """Measure how far the nodes of RUN come back in fits to nine tenths of its documents.
 
-    0: not at all, or no more than by chance; 1: always, with the same documents and words. Kept in
-    the run's support.json, for all views of it. Given again it goes on where it stopped.
+    0: not at all, or no more than by chance; 1: always, with the same documents and words. The
+    run's support.json keeps the result, for all views. A stopped command continues when it is
+    given again.
     """
     from hiertopics.fitting import support as fits
 

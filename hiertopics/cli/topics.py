@@ -43,8 +43,8 @@ COLUMNS = ("id", "share", "own", "documents")
 @click.option(
     "--by",
     metavar="COLUMN",
-    help="Shares by a column of what is known of documents instead, with intervals; group: each "
-    "group's main topics.",
+    help="Instead: shares by a column of metadata, with intervals; group: each group's "
+    "main topics.",
 )
 @side_option
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the intervals.")
@@ -69,7 +69,8 @@ def topics_command(
 ) -> int:
     """Show the topics of RUN (default: the newest under runs/) as a table, or its topic NODE whole.
 
-    Of one topic: its words, what tells it from its neighbours, what stands above and below it.
+    One topic is shown with its words, the words that distinguish it from its neighbours, and the
+    topics above and below it.
     """
     if by != "group" and similar is not None:
         raise click.UsageError("--similar has no meaning without --by group")
@@ -175,7 +176,10 @@ SHOWN_DOCS = 20
 @click.argument("run", required=False, type=RUN)
 @click.argument("node", required=False, type=NODE)
 @click.option(
-    "--top", type=click.IntRange(min=1), metavar="N", help="The first N only. [text: 20; else all]"
+    "--top",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Show the first N only. [text: 20; else all]",
 )
 @naming_option
 @forms("csv")
@@ -184,8 +188,9 @@ def docs_command(
 ) -> int:
     """Show the documents of RUN (default: the newest under runs/), or those of its node NODE.
 
-    Each with its name, its path or main topics, and how it begins, where the run has kept that;
-    those of a node with the share of their words at or below it, the largest first. json: one list.
+    Each has its name, its path or main topics, and its beginning, if the run has kept it.
+    Documents of a node also have the share of their words at or below it, the largest first. json:
+    one list.
     """
     from hiertopics.base.files import to_json
     from hiertopics.runs.rows import docs_csv

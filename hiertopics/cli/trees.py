@@ -35,16 +35,16 @@ if TYPE_CHECKING:
 @click.option(
     "--depth",
     type=click.IntRange(min=1),
-    help="Most levels shown. Default: all; in text two below the root of a tree of more than 60 "
-    "nodes.",
+    help="Largest number of levels to show. Default: all; in text, two below the root for "
+    "a tree of more than 60 nodes.",
 )
 @count_option("--words", default=8, help="Top words per node.")
 @words_by_option
 @click.option(
     "--min-docs",
     type=click.IntRange(min=0),
-    help="Hide nodes with fewer documents. Default: 0; in text, 1% of them for large trees; on a "
-    "terminal, what leaves 60 nodes.",
+    help="Hide nodes with fewer documents. Default: 0; in text, 1% of the documents for "
+    "large trees; on a terminal, a number that leaves 60 nodes.",
 )
 @docs_option
 @side_option
@@ -115,7 +115,7 @@ def _opened(page: Path) -> bool:
 
 @click.command("export")
 @run_argument
-@click.option("-o", "--output", required=True, metavar="FILE", help="Where the tree is written.")
+@click.option("-o", "--output", required=True, metavar="FILE", help="File for the tree.")
 @click.option(
     "--to",
     "--format",
@@ -130,7 +130,7 @@ def _opened(page: Path) -> bool:
     help="Top words per node. [default: 10; html: 30]",
 )
 @words_by_option
-@click.option("--depth", type=click.IntRange(min=1), help="Most levels written.")
+@click.option("--depth", type=click.IntRange(min=1), help="Largest number of levels to write.")
 @click.option(
     "--min-docs",
     type=click.IntRange(min=0),
@@ -164,14 +164,14 @@ def export_command(**options: Any) -> int:
     "-o", "--output", default="report.html", show_default=True, metavar="FILE", help="The page."
 )
 @click.option("--json", "json", metavar="FILE", help="Also write the data of the page, as JSON.")
-@count_option("--words", default=30, help="Most words per topic, by each order.")
+@count_option("--words", default=30, help="Largest number of words per topic, by each order.")
 @words_by_option
 @click.option(
     "--limit",
     default="5MB",
     show_default=True,
     metavar="SIZE",
-    help="Largest page, such as 800kB; what is left out for it is said.",
+    help="Largest page, such as 800kB; the page and stderr name omitted parts.",
 )
 @click.option("--title", metavar="TEXT", help="Title of the page. [default: the corpus's name]")
 @click.option("--no-text", is_flag=True, help="Leave out the words of single documents.")
@@ -196,8 +196,8 @@ def report_command(
 ) -> int:
     """Write RUN (default: the newest under runs/) as one page for a browser, without a network.
 
-    With RUN2 the page also shows which topics both have, and what moved. The page is one file that
-    loads nothing.
+    With RUN2 the page also shows the topics that both have, and the documents that moved. The page
+    is one file that loads nothing.
     """
     from hiertopics.runs.rundir import RunDir
     from hiertopics.views.report.packing import size_told
