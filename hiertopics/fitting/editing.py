@@ -53,7 +53,7 @@ def edit(
     argv: Sequence[str] = (),
     trust_tokenizer: bool = False,
 ) -> Reshaped:
-    """Write a run whose tree is that of another one after edits; return it.
+    """Write a run with the tree of another run after edits; return it.
 
     edits: a file as ``runs.edits`` describes it; None: edits.yaml of the run. All its nodes are
     those of ``run``. Nodes are moved first, in the order of the file; then nodes are merged, and

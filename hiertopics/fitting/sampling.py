@@ -28,7 +28,7 @@ from hiertopics.settings.config import SamplerConfig
 
 @dataclass(frozen=True)
 class Sampling:
-    """The draws of one fit. data: what the backend prepared. context: of an iteration."""
+    """The draws of one fit. data: the result of ``prepare``. context: of an iteration."""
 
     run: RunDir
     backend: AnyBackend

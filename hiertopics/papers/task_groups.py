@@ -25,7 +25,7 @@ SHARPNESS = 20.0
 
 
 class GroupsOptions(NamedTuple):
-    """score: documents, mixture or single, what groups are ranked by. corpus: score this file."""
+    """score: documents, mixture or single, the rule that ranks groups. corpus: score this file."""
 
     score: str = "documents"
     corpus: Path | str | None = None

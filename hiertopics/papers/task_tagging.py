@@ -1,4 +1,4 @@
-"""Which groups or labels a document has, by its words (theory/chdp 6.3), and how well that is told.
+"""Prediction of groups or labels of a document from its words (theory/chdp 6.3), and scores.
 
 Metrics of multi-label classification are as scikit-learn defines them (coverage less 1).
 """
@@ -113,8 +113,8 @@ def metrics(truth: Truth, scores: Scores, predicted: Truth) -> Metrics:
 
 
 def ranking_losses(truth: Truth, scores: Scores) -> Scores:
-    """Return for each document the share of its pairs of a label that it has and one that it has
-    not in which the first scores no higher; 0 where there are no such pairs [n_docs].
+    """Return the ranking loss of each document [n_docs]: over pairs of a label that it has and one
+    that it lacks, the share in which the first scores no higher; 0 if there are no pairs.
     """
     losses = np.zeros(len(truth))
     for doc, (own, row) in enumerate(zip(truth, scores, strict=True)):
@@ -142,8 +142,8 @@ def coverages(truth: Truth, scores: Scores) -> Scores:
 
 
 def average_precisions(truth: Truth, scores: Scores) -> Scores:
-    """Return the mean over a document's labels of the share of its own among those that score at
-    least as high; 1 where it has none or all [n_docs].
+    """Return the average precision of each document [n_docs]: over its labels, the mean share of
+    its own labels among those that score at least as high; 1 if it has none or all.
     """
     found = np.ones(len(truth))
     for doc, (own, row) in enumerate(zip(truth, scores, strict=True)):
@@ -158,7 +158,7 @@ def average_precisions(truth: Truth, scores: Scores) -> Scores:
 
 def threshold(truth: Truth, scores: Scores) -> float:
     """Return the score above which a label is given, so that documents get as many labels as they
-    have on the average; the nearest such number where scores are equal.
+    have on average; for equal scores, the nearest such number.
     """
     ordered = np.sort(scores.ravel())[::-1]
     levels = np.unique(ordered)

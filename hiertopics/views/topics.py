@@ -1,4 +1,4 @@
-"""``topics``: a run's topics as records, one of them whole, and all by group of documents."""
+"""``topics``: a run's topics as records, one topic whole, and all by group of documents."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _short(run: RunDir, tree: Tree, labels: Labels, names: Names, node: int) -> 
 
 
 def topic_text(record: dict[str, Any]) -> str:
-    """Return the record of one topic, shown whole, as lines for eyes."""
+    """Return the record of one topic, shown whole, as lines of text."""
     head = record.get("name") or record["auto_name"]
     lines = [f"[{record['id']}] {head}", f"{record['share']} of the tokens"]
     lines[1] += f", {_documents(record)} documents"

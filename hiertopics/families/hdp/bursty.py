@@ -121,7 +121,7 @@ def sweep(
     held: bool,
     fixed: bool = False,
 ) -> Table:
-    """Visit every pair once; as ``variational.sweep``, which see. fixed: the same bits on every
+    """Visit every pair once, as ``variational.sweep`` does. fixed: the same bits on every
     processor.
     """
     seating = seating_of(state, data)

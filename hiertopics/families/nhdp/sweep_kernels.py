@@ -292,7 +292,7 @@ def share_elsewhere(
 
 @kernel()
 def add_up(n: Floats, node: U32, above: U32, place: U32, inner: Bools, going: Floats) -> None:
-    """Add to ``going``, by inner node, what ``n`` has below it; n, node and above as in places."""
+    """Add to ``going``, by inner node, the part of ``n`` below it; n, node, above as in places."""
     for back in range(len(n) - 1):
         at = len(n) - 1 - back
         here = n[at]
@@ -314,7 +314,7 @@ def sum_below(
 
 @kernel()
 def climb(row: Floats, inner_first: U32, branching: U32, below: Floats) -> None:
-    """Add to ``below`` what ``row`` and ``below`` have at inner children, from the bottom up."""
+    """Add ``row`` and ``below`` at inner children to ``below``, from the bottom up."""
     for back in range(len(branching)):
         node = branching[np.uint64(len(branching) - 1 - back)]
         total = below[node]
@@ -473,7 +473,7 @@ def note(share: F64, count: float, seen: F64) -> None:
 
 @kernel()
 def note_one(share: float, count: float, seen: F64, place: int) -> None:
-    """Note ``count`` tokens, each there with chance ``share``, in one place of ``seen``."""
+    """Note ``count`` tokens, each with probability ``share``, in one place of ``seen``."""
     unseen = 1.0 - min(max(share, 0.0), 1.0)
     left = int(count)
     rest = count - left

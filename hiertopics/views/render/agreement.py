@@ -1,4 +1,4 @@
-"""Records of task ``hierarchy``: a line for each system and level; what is torn or mixed."""
+"""Records of task ``hierarchy``: a line per system and level; torn labels, mixed branches."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def lay_out(tree: Tree, min_docs: int = 0) -> Layout:
 
 
 class Words(NamedTuple):
-    """Of each node, ids of words and their values; telling: those that tell it from its nearest.
+    """For each node, ids of words and their values; telling: words that differ from its nearest.
 
     kind: "probability", "chance" (of a column to be 1) or "loading" (the entry of a vector).
     """
