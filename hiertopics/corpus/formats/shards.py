@@ -287,7 +287,7 @@ def write_draft(draft: Draft, known: Known, kept: Bools, path: Path) -> Written:
 
 
 def write_bags(corpus: Bags, path: Path, choices: tuple[Limits, ...] = ()) -> Written:
-    """Write a corpus to a folder of shards; see ``write_draft``. choices: the limits on its words."""
+    """Write a corpus to a folder of shards; see ``write_draft``. choices: limits on its words."""
     known = Known(corpus.vocab, None, corpus.doc_ids, corpus.groups, corpus.labels, choices=choices)
     return write_joined([(corpus, np.arange(corpus.n_words))], known, path)
 
