@@ -123,6 +123,7 @@ CHANGES: tuple[Change, ...] = (
         for backend in ("nhdp-variational", "nhdp-gibbs")
         for key, before in (("inference.start", "words"), ("model.least_children", 2))
     ),
+    Change(3, "nhdp-gibbs", "inference.sweep", "dense"),
 )
 
 

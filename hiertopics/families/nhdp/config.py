@@ -19,7 +19,7 @@ from hiertopics.families.flat.bursts import (
     Bursts,
     BurstStart,
 )
-from hiertopics.families.flat.config import BranchSeeds, SeedWeight, Truncation
+from hiertopics.families.flat.config import BranchSeeds, SeedWeight, Sweep, Truncation
 from hiertopics.settings.config import InferenceConfig, Iterations, SamplerConfig
 
 
@@ -208,6 +208,7 @@ class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
     inner_share: InnerShare = 0.8
     least: Least = 0.1
     trials: Trials = 12
+    sweep: Sweep = "sparse"
     sample_eta: Annotated[bool, Meta(description="Sample eta, starting from model.eta.")] = True
 
 
