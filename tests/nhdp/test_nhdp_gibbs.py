@@ -174,10 +174,10 @@ def test_shares_of_children_without_a_token_follow_their_prior() -> None:
     inner = int(mixing.shape.inner[0])
     children = mixing.shape.children(inner)
     n_children = int(mixing.shape.n_children[inner])
-    nothing, rng = np.zeros((1, 5), np.int64), np.random.default_rng(2)
-    squares = np.empty(4000)
+    nothing = learning.visits_of(np.zeros((1, 5), np.int32), mixing.shape)
+    squares, rng = np.empty(4000), np.random.default_rng(2)
     for turn in range(len(squares)):
-        learning._draw_shares(mixing, nothing.astype(np.int32), nothing, 1.0, rng)
+        learning._draw_shares(mixing, nothing, 1.0, rng)
         squares[turn] = (mixing.share[children] ** 2).sum()
     error = squares.std() / np.sqrt(len(squares))
     assert squares.mean() == pytest.approx((1.0 / n_children + 1.0) / 2.0, abs=4 * error)
@@ -193,10 +193,9 @@ def test_prior_draws_stay_prior_draws(way: str) -> None:
     assert outcome.smallest_p > 1e-3, outcome
 
 
-def no_tables(passing: Any, mass: Any, tables: I64, rng: Any) -> None:
+def no_tables(histogram: I64, large: Any, concentration: F64, rng: Any) -> I64:
     """Count tokens where tables belong: wrong variant d."""
-    tables += passing.sum(axis=0)
-    tables[0] = 0
+    return np.asarray((histogram * np.arange(histogram.shape[1])).sum(axis=1))
 
 
 def eta_by_tokens(n_wk: Any, n_k: Any, eta: float, rng: np.random.Generator) -> float:
@@ -207,12 +206,12 @@ def eta_by_tokens(n_wk: Any, n_k: Any, eta: float, rng: np.random.Generator) -> 
 
 def all_who_pass(draw: Any) -> Any:
     """Return a way to draw stops in which all who pass a node go on from it."""
-    return lambda mixing, n_dk, passing, rng: draw(mixing, n_dk, passing + n_dk, rng)
+    return lambda mixing, visits, rng: draw(mixing, visits._replace(gone=visits.passing), rng)
 
 
 MUTANTS: dict[str, tuple[ModuleType, str, Any]] = {
-    "tokens for tables": (gibbs_kernels, "draw_tables", no_tables),
-    "no prior rate": (concentrations, "PRIOR_RATE", 0.05),
+    "tokens for tables": (learning, "draw_table_sums", no_tables),
+    "no prior rate": (learning, "PRIOR_RATE", 0.05),
     "tokens for tables of words": (gibbs, "draw_eta", eta_by_tokens),
     "those who stop go on, too": (
         learning,

@@ -72,7 +72,7 @@ def test_families_below_a_node_stand_behind_its_own() -> None:
                 f for f, family in enumerate(right) if tree.parent[family[-1]] in tree.subtree(node)
             ]
             if node > 0:
-                assert list(range(found.own[node], found.until[node])) == below
+                assert list(range(*found.links[node, list_kernels.OWN :])) == below
 
 
 def test_a_tree_of_the_root_alone_keeps_all_tokens() -> None:

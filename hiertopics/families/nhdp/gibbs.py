@@ -40,8 +40,8 @@ from hiertopics.families.nhdp.config import GibbsModel as Model
 from hiertopics.families.nhdp.config import GibbsSettings as Settings
 from hiertopics.families.nhdp.config import VariationalInference, VariationalSettings
 from hiertopics.families.nhdp.gibbs_kernels import Prior
-from hiertopics.families.nhdp.layout import shape_of
-from hiertopics.families.nhdp.learning import draw_mixing
+from hiertopics.families.nhdp.layout import Shape, shape_of
+from hiertopics.families.nhdp.learning import Visits, all_visits, draw_mixing, visits_of
 from hiertopics.families.nhdp.mixing import Mixing, below
 from hiertopics.families.nhdp.prediction import infer as infer
 from hiertopics.families.nhdp.prediction import predictive as predictive
@@ -184,7 +184,7 @@ def with_nodes(z: I32, mixing: Mixing, eta: float, data: Cells, context: Context
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
     """Redraw all nodes, then what documents share, and eta."""
     moved = sweep(state, data.tokens, context, dense=settings.inference.sweep == "dense")
-    draw_mixing(state.mixing, state.n_dk, settings.model, context.rng("shares"))
+    redraw_mixing(state, settings.model, context)
     if settings.inference.sample_eta:
         sizes = _sizes(state, data.tokens)
         state.eta = draw_eta(state.n_wk, sizes, state.eta, context.rng("words"))
@@ -215,6 +215,16 @@ def sweep(state: State, data: Cells, context: Context, *, dense: bool = False) -
         return Given(sizes, prior, dense, context.rng("sweep", *block))
 
     return sweep_tokens(state, data.word_bounds, _sweep_block, given)
+
+
+def redraw_mixing(state: State, model: Model, context: Context) -> None:
+    """Draw what documents share, given nodes."""
+    visits = all_visits(state.local.ask(_visits, shape_of(state.parent)))
+    draw_mixing(state.mixing, visits, model, context.rng("shares"))
+
+
+def _visits(piece: Piece, local: Local, shape: Shape) -> Visits:
+    return visits_of(local.n_dk, shape)
 
 
 def _sizes(state: State, data: Cells) -> I64:

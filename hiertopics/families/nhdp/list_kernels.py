@@ -34,18 +34,31 @@ from hiertopics.numeric.jit import REASSOCIATE, kernel
 from hiertopics.numeric.lanes import LANES
 from hiertopics.numeric.simd_draws import gather_products, pick_place, sum_list
 
+PASSING, STOPPED, TOKENS, INVERSE, MASS, CONCENTRATION, STOP_A, STOP_B = range(8)
+"""What is known of a node, float64 [K, 8]: a line of the cache for each.
+
+Tokens of the document at and below it, and at it; all tokens there, and 1 / (these + eta_total);
+the rest as in ``Prior``.
+"""
+
+PARENT, MEMBER, OWN, UNTIL = range(4)
+"""Where a node hangs, int64 [K, 4].
+
+Its parent, and the family that it is in; the families at and below it are ``OWN .. UNTIL``, none of
+a leaf.
+"""
+
 
 class Families(NamedTuple):
     """Families of a tree, those below a node behind its own; the root is in that of its children.
 
-    member: uint32 [K], the family that a node is in. own, until: int64 [K]; the families at and
-    below a node are ``own[p] .. until[p]``, none of a leaf. above: int64 [F], the family that the
-    parent of a family is in. begin, end: int64 [F]; its nodes are ``begin[f] .. end[f]``.
+    links: int64 [K, 4], see ``PARENT``. member: uint32 [K], the family that a node is in. above:
+    int64 [F], the family that a family's parent is in. begin, end: int64 [F]; its nodes are
+    ``begin[f] .. end[f]``.
     """
 
+    links: I64
     member: U32
-    own: I64
-    until: I64
     above: I64
     begin: I64
     end: I64
@@ -54,16 +67,16 @@ class Families(NamedTuple):
 class Mixture(NamedTuple):
     """How a document mixes the nodes.
 
-    passing: float64 [K], tokens at and below each node. share: float32 [K]. local: float64 [F], the
-    part of a family's factor that is its parent's. factor: float32 [F], filled up with 0 to whole
-    vectors. weight: float64, likewise, the sum of a family's shares.
+    share: float32 [K]. local: float32 [F], the part of a family's factor that is its parent's.
+    factor: float32, filled up with 0 to whole vectors. exact: float64 [F], the sum of a family's
+    shares. weight: float32, the same filled up.
     """
 
-    passing: F64
     share: F32
-    local: F64
+    local: F32
     factor: F32
-    weight: F64
+    exact: F64
+    weight: F32
 
 
 @kernel()
@@ -76,20 +89,51 @@ def families_of(parent: I32, first: I64) -> Families:
             n_below[node] += 1
         if node > 0:
             n_below[parent[node]] += n_below[node]
-    member, own = np.zeros(n_nodes, np.uint32), np.zeros(n_nodes, np.int64)
+    member, links = np.zeros(n_nodes, np.uint32), np.zeros((n_nodes, 4), np.int64)
     above = np.zeros(n_below[0], np.int64)
     begin, end = np.zeros_like(above), np.zeros_like(above)
     for node in range(n_nodes):
+        own = links[node, OWN]
+        links[node, PARENT], links[node, UNTIL] = parent[node], own + n_below[node]
         if n_below[node] == 0:
             continue
-        here = own[node]
-        above[here], begin[here], end[here] = member[node], first[node], first[node + 1]
-        behind = here + 1
+        above[own], begin[own], end[own] = member[node], first[node], first[node + 1]
+        behind = own + 1
         for child in range(first[node], first[node + 1]):
-            member[child], own[child] = here, behind
+            member[child] = links[child, MEMBER] = own
+            links[child, OWN] = behind
             behind += n_below[child]
     begin[0] = 0
-    return Families(member, own, own + n_below, above, begin, end)
+    return Families(links, member, above, begin, end)
+
+
+@kernel()
+def nodes_of(n_k: I64, prior: Prior) -> F64:
+    """Return what is known of the nodes before there is a document."""
+    nodes = np.zeros((len(n_k), 8))
+    for node in range(len(n_k)):
+        nodes[node, TOKENS] = n_k[node]
+        nodes[node, INVERSE] = 1.0 / (n_k[node] + prior.eta_total)
+        nodes[node, MASS] = prior.mass[node]
+        nodes[node, CONCENTRATION] = prior.concentration[node]
+        nodes[node, STOP_A], nodes[node, STOP_B] = prior.stop_a[node], prior.stop_b[node]
+    if len(n_k) == 1:
+        # A root without children has some weight, whatever that is.
+        nodes[0, CONCENTRATION] = nodes[0, STOP_B] = 1.0
+    return nodes
+
+
+@kernel()
+def mixture_of(n_nodes: int, n_families: int) -> Mixture:
+    """Return memory for the mixture of a document."""
+    room = (n_families + LANES - 1) // LANES * LANES
+    return Mixture(
+        np.zeros(n_nodes, np.float32),
+        np.zeros(n_families, np.float32),
+        np.zeros(room, np.float32),
+        np.zeros(n_families),
+        np.zeros(room, np.float32),
+    )
 
 
 @kernel()
@@ -104,12 +148,11 @@ def sweep_block_by_lists(
     """Do as ``gibbs_kernels.sweep_block`` does, by the lists of nodes that words have."""
     n_k = tables.n_k
     first_word, last_word = words_of_block(cells, doc_shard, word_shard)
-    inverse = np.empty(len(n_k))
-    inverse[:] = 1.0 / (n_k + prior.eta_total)
     lists = list_words(tables.n_wk, first_word, last_word)
-    start, length, nodes, times = lists
-    member, own, until, above, begin, end = families_of(prior.parent, prior.first)
-    passing, share, local, factor, weight = mixture_of(len(n_k), len(above))
+    start, length, entries, times = lists
+    links, member, above, begin, end = families_of(prior.parent, prior.first)
+    nodes = nodes_of(n_k, prior)
+    share, local, factor, exact, weight = mixture_of(len(n_k), len(above))
     room = (len(n_k) + LANES - 1) // LANES * LANES
     chances, sums = np.zeros(room, np.float32), np.zeros(room, np.float32)
     before = np.zeros(LANES + 1, np.float32)
@@ -118,63 +161,44 @@ def sweep_block_by_lists(
         begins, ends = cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]
         if begins == ends:
             continue
-        moved += sweep_document(
-            tables.z[begins:ends], cells.word[begins:ends], tables.n_dk[doc], n_k,
-            prior.parent, prior.first, prior.mass, prior.concentration,
-            prior.stop_a, prior.stop_b, prior.eta, prior.eta_total,
-            member, own, until, above, begin, end, inverse, start, length, nodes, times,
-            passing, share, local, factor, weight, chances, sums, before, rng,
+        moved += redraw_document(
+            tables.z[begins:ends], cells.word[begins:ends], tables.n_dk[doc],
+            prior.eta, prior.eta_total, prior.first, links, member, above, begin, end,
+            start, length, entries, times,
+            nodes, share, local, factor, exact, weight, chances, sums, before, rng,
         )  # fmt: skip
+    for node in range(len(n_k)):
+        n_k[node] = np.int64(nodes[node, TOKENS])
     write_words(lists, first_word, last_word, tables.n_wk)
     return moved
-
-
-@kernel()
-def mixture_of(n_nodes: int, n_families: int) -> Mixture:
-    """Return memory for the mixture of a document."""
-    room = (n_families + LANES - 1) // LANES * LANES
-    return Mixture(
-        np.zeros(n_nodes),
-        np.zeros(n_nodes, np.float32),
-        np.zeros(n_families),
-        np.zeros(room, np.float32),
-        np.zeros(room),
-    )
 
 
 # Arrays come one by one: taken from a tuple they would cost counted references per token.
 
 
 @kernel(fastmath=REASSOCIATE)
-def sweep_document(
+def redraw_document(
     z: I32,
     words: I32,
     doc_row: I32,
-    n_k: I64,
-    parent: I32,
-    first: I64,
-    mass: F64,
-    concentration: F64,
-    stop_a: F64,
-    stop_b: F64,
     eta: float,
     eta_total: float,
+    first: I64,
+    links: I64,
     member: U32,
-    own: I64,
-    until: I64,
     above: I64,
     begin: I64,
     end: I64,
-    inverse: F64,
     start: I64,
     length: I64,
-    nodes: U32,
+    entries: U32,
     times: F32,
-    passing: F64,
+    nodes: F64,
     share: F32,
-    local: F64,
+    local: F32,
     factor: F32,
-    weight: F64,
+    exact: F64,
+    weight: F32,
     chances: F32,
     sums: F32,
     before: F32,
@@ -182,116 +206,110 @@ def sweep_document(
 ) -> int:
     """Redraw the tokens of one document; return how many moved.
 
-    parent to eta_total: ``Prior``. member to end: ``Families``. inverse [K]: 1 / (n_k + eta_total),
-    kept up to date. start to times: the lists of words, kept up to date in place of n_wk. passing
-    to weight: ``Mixture``. chances, sums, before: scratch of the draw from a list.
+    first: as in ``Prior``. links to end: ``Families``. start to times: the lists of words, kept up
+    to date in place of n_wk. nodes: see ``PASSING``; all tokens in, before and after. share to
+    weight: ``Mixture``. chances, sums, before: scratch of a draw from a list.
     """
     one, none = np.float32(1.0), np.float32(0.0)
     new = np.int64(z[0])
-    doc_row[new] -= 1
-    n_k[new] -= 1
-    inverse[new] = 1.0 / (n_k[new] + eta_total)
+    nodes[new, TOKENS] -= 1.0
+    nodes[new, INVERSE] = 1.0 / (nodes[new, TOKENS] + eta_total)
     begin_document(
-        doc_row, first, mass, concentration, stop_a, stop_b, own, above, begin, end,
-        inverse, passing, share, local, factor, weight,
-    )  # fmt: skip
+        doc_row, new, first, links, above, begin, end, nodes, share, local, factor, exact, weight
+    )
+    of_all = -one
     moved, last_word, at_first, n, same = 0, np.int64(-1), np.int64(0), np.int64(0), False
-    total = 0.0
-    for family in range(len(weight)):
-        total += np.float64(factor[family]) * weight[family]
-    of_all = eta * total
     for token in range(len(z)):
         word, old = np.int64(words[token]), np.int64(z[token])
         # The counts lack one token, the one that is drawn: the last one comes back as it goes.
         if new != old:
-            same = False
-            doc_row[new] += 1
-            n_k[new] += 1
-            inverse[new] = 1.0 / (n_k[new] + eta_total)
-            doc_row[old] -= 1
-            n_k[old] -= 1
-            inverse[old] = 1.0 / (n_k[old] + eta_total)
+            same, of_all = False, -one
+            nodes[new, STOPPED] += 1.0
+            nodes[new, TOKENS] += 1.0
+            nodes[new, INVERSE] = 1.0 / (nodes[new, TOKENS] + eta_total)
+            nodes[old, STOPPED] -= 1.0
+            nodes[old, TOKENS] -= 1.0
+            nodes[old, INVERSE] = 1.0 / (nodes[old, TOKENS] + eta_total)
             # Nodes are breadth first: of two the one with the larger number is not above the other.
             into, out, below_into, below_out, up = new, old, np.int64(-1), np.int64(-1), True
             while up:
                 if into > out:
-                    node, into, below_into = into, np.int64(parent[into]), into
-                    passing[node] += 1.0
+                    node, into, below_into = into, links[into, PARENT], into
+                    nodes[node, PASSING] += 1.0
                 elif out > into:
-                    node, out, below_out = out, np.int64(parent[out]), out
-                    passing[node] -= 1.0
+                    node, out, below_out = out, links[out, PARENT], out
+                    nodes[node, PASSING] -= 1.0
                 else:
                     node, up = into, False
                     if node != new and node != old:
                         break
                     if node > 0:
                         below_into, below_out = node, np.int64(-1)
-                if first[node] == first[node + 1]:
-                    stay = passing[node] + mass[node]
+                if links[node, OWN] == links[node, UNTIL]:
+                    stay = nodes[node, PASSING] + nodes[node, MASS]
                 elif node > 0:
                     go, stay = go_and_stay(
-                        doc_row[node], passing[node], mass[node], concentration[node],
-                        stop_a[node], stop_b[node],
+                        nodes[node, STOPPED], nodes[node, PASSING], nodes[node, MASS],
+                        nodes[node, CONCENTRATION], nodes[node, STOP_A], nodes[node, STOP_B],
                     )  # fmt: skip
-                    local[own[node]] = go
+                    local[links[node, OWN]] = np.float32(go)
                 else:
                     stay = stay_at_root(
-                        doc_row[0], passing[0], concentration[0], stop_a[0], stop_b[0]
-                    )
-                now = np.float32(stay * inverse[node])
-                weight[member[node]] += np.float64(now) - np.float64(share[node])
-                share[node] = now
+                        nodes[0, STOPPED], nodes[0, PASSING],
+                        nodes[0, CONCENTRATION], nodes[0, STOP_A], nodes[0, STOP_B],
+                    )  # fmt: skip
+                now, family = np.float32(stay * nodes[node, INVERSE]), links[node, MEMBER]
+                exact[family] += np.float64(now) - np.float64(share[node])
+                weight[family], share[node] = np.float32(exact[family]), now
             if below_into >= 0:
-                for family in range(own[below_into], until[below_into]):
-                    factor[family] = np.float32(factor[above[family]] * local[family])
+                for family in range(links[below_into, OWN], links[below_into, UNTIL]):
+                    factor[family] = factor[above[family]] * local[family]
             if below_out >= 0:
-                for family in range(own[below_out], until[below_out]):
-                    factor[family] = np.float32(factor[above[family]] * local[family])
-            total = 0.0
+                for family in range(links[below_out, OWN], links[below_out, UNTIL]):
+                    factor[family] = factor[above[family]] * local[family]
+        if of_all < none:
+            total = np.float32(0.0)
             for family in range(len(weight)):
-                total += np.float64(factor[family]) * weight[family]
-            of_all = eta * total
+                total += factor[family] * weight[family]
+            of_all = np.float32(eta) * total
         if word != last_word:
             at_first, n, last_word, same = start[word], length[word], word, False
         if not same:
-            gather_products(share, factor, member, nodes, at_first, n, chances)
-        place = place_of(nodes, at_first, n, old)
+            gather_products(share, factor, member, entries, at_first, n, chances)
+        place = place_of(entries, at_first, n, old)
         left = times[at_first + place] - one
         own_weight = chances[place] * left
         of_list = np.float64(sum_list(chances, times, at_first, n, place, own_weight, sums, before))
-        target = rng.random() * (of_list + of_all)
+        target = rng.random() * (of_list + np.float64(of_all))
         if target < of_list:
             at = np.int64(pick_place(sums, before, n, np.float32(target)))
             if at >= n or not (own_weight if at == place else chances[at] * times[at_first + at]):
                 at = np.int64(last_place(chances, times, at_first, n, place, own_weight))
-            new = np.int64(nodes[at_first + at])
+            new = np.int64(entries[at_first + at])
         else:
             target = (target - of_list) / eta
             new = np.int64(find_node(target, share, factor, weight, begin, end))
-        same = True
-        if new == old:
+        same = new == old
+        if same:
             continue
-        same = False
+        doc_row[old] -= 1
+        doc_row[new] += 1
+        z[token] = new
+        moved += 1
         times[at_first + place] = left
         # A node that lost its last token of the word gives its place to the last one of the list.
         if left == none:
             n -= 1
-            nodes[at_first + place], times[at_first + place] = (
-                nodes[at_first + n],
-                times[at_first + n],
-            )
-            times[at_first + n] = none
-        place = place_of(nodes, at_first, n, new)
+            entries[at_first + place] = entries[at_first + n]
+            times[at_first + place], times[at_first + n] = times[at_first + n], none
+        place = place_of(entries, at_first, n, new)
         if place == n:
-            nodes[at_first + n] = new
+            entries[at_first + n] = new
             n += 1
         times[at_first + place] += one
         length[word] = n
-        z[token] = new
-        moved += 1
-    doc_row[new] += 1
-    n_k[new] += 1
-    inverse[new] = 1.0 / (n_k[new] + eta_total)
+    nodes[new, TOKENS] += 1.0
+    nodes[new, INVERSE] = 1.0 / (nodes[new, TOKENS] + eta_total)
     return moved
 
 
@@ -318,55 +336,55 @@ def stay_at_root(
 @kernel()
 def begin_document(
     doc_row: I32,
+    out: int,
     first: I64,
-    mass: F64,
-    concentration: F64,
-    stop_a: F64,
-    stop_b: F64,
-    own: I64,
+    links: I64,
     above: I64,
     begin: I64,
     end: I64,
-    inverse: F64,
-    passing: F64,
+    nodes: F64,
     share: F32,
-    local: F64,
+    local: F32,
     factor: F32,
-    weight: F64,
+    exact: F64,
+    weight: F32,
 ) -> None:
-    """Write the mixture of a document's counts."""
-    n_nodes = len(doc_row)
-    for node in range(n_nodes - 1, -1, -1):
-        below = np.float64(doc_row[node])
+    """Write the mixture of a document's counts, less a token at ``out``."""
+    for node in range(len(doc_row) - 1, -1, -1):
+        stopped = np.float64(doc_row[node]) - (1.0 if node == out else 0.0)
+        passing = stopped
         for child in range(first[node], first[node + 1]):
-            below += passing[child]
-        passing[node] = below
-        if first[node] == first[node + 1]:
-            stay = below + mass[node]
+            passing += nodes[child, PASSING]
+        nodes[node, STOPPED], nodes[node, PASSING] = stopped, passing
+        if links[node, OWN] == links[node, UNTIL]:
+            stay = passing + nodes[node, MASS]
         elif node > 0:
             go, stay = go_and_stay(
-                doc_row[node], below, mass[node], concentration[node], stop_a[node], stop_b[node]
-            )
-            local[own[node]] = go
+                stopped, passing, nodes[node, MASS],
+                nodes[node, CONCENTRATION], nodes[node, STOP_A], nodes[node, STOP_B],
+            )  # fmt: skip
+            local[links[node, OWN]] = np.float32(go)
         else:
-            stay = stay_at_root(doc_row[0], below, concentration[0], stop_a[0], stop_b[0])
-        share[node] = np.float32(stay * inverse[node])
+            stay = stay_at_root(
+                stopped, passing, nodes[0, CONCENTRATION], nodes[0, STOP_A], nodes[0, STOP_B]
+            )
+        share[node] = np.float32(stay * nodes[node, INVERSE])
     factor[0] = 1.0
     for family in range(len(begin)):
         total = 0.0
         for node in range(begin[family], end[family]):
             total += np.float64(share[node])
-        weight[family] = total
+        exact[family], weight[family] = total, np.float32(total)
         if family > 0:
-            factor[family] = np.float32(factor[above[family]] * local[family])
+            factor[family] = factor[above[family]] * local[family]
 
 
 @kernel()
-def find_node(target: float, share: F32, factor: F32, weight: F64, begin: I64, end: I64) -> int:
+def find_node(target: float, share: F32, factor: F32, weight: F32, begin: I64, end: I64) -> int:
     """Return the node at which the sum of share times factor passes ``target``, by families."""
     family, last = 0, len(begin) - 1
-    while family < last and target >= np.float64(factor[family]) * weight[family]:
-        target -= np.float64(factor[family]) * weight[family]
+    while family < last and target >= np.float64(factor[family] * weight[family]):
+        target -= np.float64(factor[family] * weight[family])
         family += 1
     target /= np.float64(factor[family])
     node, last = begin[family], end[family] - 1
