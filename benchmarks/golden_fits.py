@@ -168,6 +168,7 @@ FAMILIES = (
             **NESTED_VARIANTS,
             "fixed": ("inference.sample_eta=false", "model.stop=fixed"),
             "chains": (CHAINS,),
+            "dense": ("inference.sweep=dense",),
         },
     ),
     Family(

@@ -590,6 +590,7 @@ NIGHTLY = {
     "hdp-gibbs dense": of_hdp(DENSE),
     "hdp-gibbs partial in shards": of_hdp(*PARTIAL, SHARDS),
     "lda-gibbs lists": of_lda("inference.sweep=sparse"),
+    "nhdp-gibbs dense": of_nhdp(DENSE),
     "nhdp-gibbs seed words": of_nhdp(*SEEDS, "inference.sample_eta=false"),
     "chdp-gibbs dense": of_chdp(DENSE),
 }

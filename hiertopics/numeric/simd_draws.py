@@ -178,6 +178,21 @@ def gather_list(scaled: F32, topics: Names, start: Int, length: Int, chances: F3
     chances[:room] = scaled[topics[start : start + room]]
 
 
+def gather_products(
+    scaled: F32,
+    factors: F32,
+    group: Names,
+    topics: Names,
+    start: Int,
+    length: Int,
+    chances: F32,
+) -> None:
+    """Do as ``gather_list`` does, times the factor of each topic's group."""
+    room = -(-length // LANES) * LANES
+    listed = topics[start : start + room]
+    chances[:room] = scaled[listed] * factors[group[listed]]
+
+
 def sum_list(
     chances: F32,
     counts: F32,
@@ -250,6 +265,21 @@ def _emit_gather_list(builder: Any, args: dict[str, Any], _: dict[str, Any]) -> 
         store(builder, found, args["chances"], at)
 
 
+def _emit_gather_products(builder: Any, args: dict[str, Any], _: dict[str, Any]) -> None:
+    with cgutils.for_range_slice(builder, INT64(0), args["length"], INT64(LANES)) as (at, _):
+        first = builder.add(args["start"], at)
+        found = factors = ir.Constant(FLOATS, ir.Undefined)
+        for lane in range(LANES):
+            place = builder.gep(args["topics"], [builder.add(first, INT64(lane))])
+            topic = builder.zext(builder.load(place), INT64)
+            group = builder.zext(builder.load(builder.gep(args["group"], [topic])), INT64)
+            chance = builder.load(builder.gep(args["scaled"], [topic]))
+            factor = builder.load(builder.gep(args["factors"], [group]))
+            found = builder.insert_element(found, chance, INT32(lane))
+            factors = builder.insert_element(factors, factor, INT32(lane))
+        store(builder, builder.fmul(found, factors), args["chances"], at)
+
+
 def _emit_sum_list(builder: Any, args: dict[str, Any], _: dict[str, Any]) -> Any:
     lanes = ir.Constant(INTS, list(range(LANES)))
     to_place = builder.sub(spread(builder, builder.trunc(args["place"], INT32), INTS), lanes)
@@ -292,7 +322,13 @@ _INTEGERS = {name: types.intp for name in ("start", "length", "place")}
 
 
 def _kinds(*names: str) -> dict[str, Any]:
-    special = {**_INTEGERS, "own": types.float32, "target": types.float32, "topics": UNSIGNED_ROW}
+    special = {
+        **_INTEGERS,
+        "own": types.float32,
+        "target": types.float32,
+        "topics": UNSIGNED_ROW,
+        "group": UNSIGNED_ROW,
+    }
     return {name: special.get(name, FLOATS_ROW) for name in names}
 
 
@@ -306,6 +342,12 @@ declare(
     gather_list,
     _emit_gather_list,
     _kinds("scaled", "topics", "start", "length", "chances"),
+    types.none,
+)
+declare(
+    gather_products,
+    _emit_gather_products,
+    _kinds("scaled", "factors", "group", "topics", "start", "length", "chances"),
     types.none,
 )
 declare(

@@ -129,6 +129,7 @@ CHANGES: tuple[Change, ...] = (
             ("model.truncation", 500),
         )
     ),
+    Change(3, "nhdp-gibbs", "inference.sweep", "dense"),
 )
 
 

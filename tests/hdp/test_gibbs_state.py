@@ -15,7 +15,8 @@ from stepping import advance, at, corpus_of, docs_of, settings_of
 from hiertopics.contract.engine import Here, Workers, joined
 from hiertopics.contract.model import Context
 from hiertopics.families.flat import sticks
-from hiertopics.families.hdp import blocks, gibbs, gibbs_kernels, partial, summary
+from hiertopics.families.flat.table_kernels import SMALL
+from hiertopics.families.hdp import blocks, gibbs, partial, summary
 from hiertopics.numeric.mixtures import log_rising
 
 CORPUS = random_corpus(91, n_docs=6, n_words=7, largest=4)
@@ -104,7 +105,7 @@ def test_the_objective_with_drawn_topics_counts_large_cells(prior: str) -> None:
     n_dk = np.array(
         [np.bincount(part, minlength=2) for part in np.split(z, np.cumsum(corpus.doc_lengths)[:-1])]
     )
-    assert (n_dk.sum(axis=0) == state.n_k).all() and (n_dk > gibbs_kernels.SMALL).any()
+    assert (n_dk.sum(axis=0) == state.n_k).all() and (n_dk > SMALL).any()
     doc_prior, word_prior = state.alpha * state.pi, state.word_mass * state.tau
     wanted = log_rising(doc_prior, n_dk).sum() - log_rising(state.alpha, n_dk.sum(axis=1)).sum()
     wanted += log_rising(word_prior[:, None], state.n_wk).sum()

@@ -17,6 +17,7 @@ from truth import rows_of
 from hiertopics.base.arrays import F64
 from hiertopics.contract.engine import Each, Workers, as_given, cut, joined
 from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.families.flat import table_kernels
 from hiertopics.families.flat.sweep_kernels import last_place
 from hiertopics.families.hdp import (
     block_kernels,
@@ -415,12 +416,12 @@ def test_topics_without_tokens_are_drawn_from_their_prior() -> None:
 def test_sums_of_tables_have_the_law_of_the_sum(a: float) -> None:
     """6.4: cells of 5, 3, 3, 1 and 8 tokens: all Bernoulli variables, one by one."""
     cells, rng = [5, 3, 3, 1, 8], np.random.default_rng(0)
-    histogram = np.bincount(cells, minlength=gibbs_kernels.SMALL)[None].astype(np.int64)
+    histogram = np.bincount(cells, minlength=table_kernels.SMALL)[None].astype(np.int64)
     none = np.zeros((0, 2), np.int64)
     chances = [a / (a + seated) for n in cells for seated in range(n)]
     law = poisson_binomial(chances)
     drawn = [
-        int(gibbs_kernels.draw_table_sums(histogram, none, np.array([a]), rng)[0])
+        int(table_kernels.draw_table_sums(histogram, none, np.array([a]), rng)[0])
         for _ in range(20_000)
     ]
     found = np.bincount(drawn, minlength=len(law)) / len(drawn)
@@ -435,13 +436,13 @@ def test_large_counts_have_tables_too(a: float) -> None:
     Under a large concentration most customers open a table, the 256th among them.
     """
     sizes, rng = np.array([255, 256, 257, 300, 2]), np.random.default_rng(1)
-    histogram = np.zeros((2, gibbs_kernels.SMALL), np.int64)
-    small = sizes[sizes < gibbs_kernels.SMALL]
+    histogram = np.zeros((2, table_kernels.SMALL), np.int64)
+    small = sizes[sizes < table_kernels.SMALL]
     np.add.at(histogram[1], small, 1)
-    large = np.array([(1, n) for n in sizes if n >= gibbs_kernels.SMALL])
+    large = np.array([(1, n) for n in sizes if n >= table_kernels.SMALL])
     chances = np.array([a / (a + seated) for n in sizes for seated in range(n)])
     found = [
-        gibbs_kernels.draw_table_sums(histogram, large, np.array([1.0, a]), rng)
+        table_kernels.draw_table_sums(histogram, large, np.array([1.0, a]), rng)
         for _ in range(4000)
     ]
     error = math.sqrt((chances * (1 - chances)).sum() / 4000)
@@ -449,11 +450,11 @@ def test_large_counts_have_tables_too(a: float) -> None:
 
 
 def test_vanishing_concentrations_make_one_table_per_cell() -> None:
-    histogram = np.zeros((1, gibbs_kernels.SMALL), np.int64)
+    histogram = np.zeros((1, table_kernels.SMALL), np.int64)
     histogram[0, [1, 9, 255]] = [2, 3, 1]
     large = np.array([[0, 5000]])
     for a in (1e-20, 1e-300, 0.0):
-        found = gibbs_kernels.draw_table_sums(
+        found = table_kernels.draw_table_sums(
             histogram, large, np.array([a]), np.random.default_rng(0)
         )
         assert found.tolist() == [7]
@@ -461,7 +462,7 @@ def test_vanishing_concentrations_make_one_table_per_cell() -> None:
 
 def test_cells_are_counted_by_size() -> None:
     counts = np.array([[0, 1, 1], [255, 256, 4000], [3, 0, 1]], np.int32)
-    histogram = np.zeros((1, gibbs_kernels.SMALL), np.int64)
+    histogram = np.zeros((1, table_kernels.SMALL), np.int64)
     large = gibbs_kernels.count_cells(counts, histogram)
     assert sorted(large[:, 1].tolist()) == [256, 4000] and not large[:, 0].any()
     assert {n: histogram[0, n] for n in np.flatnonzero(histogram[0])} == {1: 3, 3: 1, 255: 1}

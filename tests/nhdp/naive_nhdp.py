@@ -132,6 +132,61 @@ def counts(z: Sequence[int], n_nodes: int) -> Row:
     return np.bincount(z, minlength=n_nodes).astype(float)
 
 
+LANES = 16
+"""Lists are added up lane by lane: every sixteenth entry from the first on, then from the next."""
+
+
+def families(tree: Naive) -> list[list[int]]:
+    """Return the children of each inner node, the root among its own; those below it come next."""
+
+    def behind(node: int) -> Iterator[list[int]]:
+        children = tree.children(node)
+        if children or node == 0:
+            yield [0, *children] if node == 0 else children
+        for child in children:
+            yield from behind(child)
+
+    return list(behind(0))
+
+
+def sweep_by_lists(
+    tree: Naive,
+    docs: Sequence[Sequence[int]],
+    z: list[list[int]],
+    eta: float,
+    n_words: int,
+    rng: np.random.Generator,
+) -> None:
+    """Redraw each token, counting everything anew; a number first looks among a word's nodes.
+
+    These are in the order of a list that is made for the sweep, lane by lane; then all nodes follow
+    family by family (theory/nhdp 5.1).
+    """
+    n_nodes = len(tree.parent)
+    everywhere = [node for family in families(tree) for node in family]
+    tokens = [(w, k) for ws, ks in zip(docs, z, strict=True) for w, k in zip(ws, ks, strict=True)]
+    lists = {word: sorted({k for w, k in tokens if w == word}) for word, _ in tokens}
+    for doc, words in enumerate(docs):
+        for place, word in enumerate(words):
+            old, listed = z[doc][place], lists[word]
+            z[doc][place] = -1
+            tokens = [(w, k) for d, ws in enumerate(docs) for w, k in zip(ws, z[d], strict=True)]
+            n_k = np.array([sum(k == node for _, k in tokens) for node in range(n_nodes)])
+            n = np.array([float(z[doc].count(node)) for node in range(n_nodes)])
+            scaled = tree.theta(n, tree.at_or_below(n)) / (n_k + eta * n_words)
+            order = [p for lane in range(LANES) for p in range(lane, len(listed), LANES)]
+            of_list = [tokens.count((word, listed[p])) * scaled[listed[p]] for p in order]
+            weights = np.concatenate([of_list, eta * scaled[everywhere]])
+            at = np.searchsorted(weights.cumsum(), rng.random() * weights.sum(), side="right")
+            new = ([listed[p] for p in order] + everywhere)[int(at)]
+            z[doc][place] = new
+            if new != old and (word, old) not in tokens:
+                listed[listed.index(old)] = listed[-1]
+                listed.pop()
+            if new not in listed:
+                listed.append(new)
+
+
 def expected_tables(tree: Naive, r: Row, tokens: Row) -> tuple[Row, Row]:
     """Return expected tables by node, and the growth of each inner concentration (theory/nhdp 4).
 

@@ -47,9 +47,9 @@ def measure(state: Any) -> list[float]:
     ]
 
 
-def room() -> tuple[Any, Any, Any]:
+def room(way: str = "sparse") -> tuple[Any, Any, Any]:
     """Return a state of two documents without words yet, its data and settings."""
-    settings = settings_of(gibbs, stop="learned")
+    settings = settings_of(gibbs, stop="learned", sweep=way)
     data = gibbs.prepare(corpus_of([[length, 0, 0] for length in LENGTHS]), settings)
     z = np.zeros(sum(LENGTHS), np.int32)
     return gibbs.with_nodes(z, mixing_of(T5), ETA, data.tokens, at(0)), data, settings
@@ -104,9 +104,9 @@ def exponentials(state: Any) -> list[float]:
     return [float(x) for x in (*state.concentration[:2], state.eta * N_WORDS, *stops)]
 
 
-def joint_test(*, n_replicates: int, n_rounds: int, seed: int = 0) -> Outcome:
+def joint_test(*, n_replicates: int, n_rounds: int, seed: int = 0, way: str = "sparse") -> Outcome:
     """Run replicates of the backend's own step."""
-    state, data, settings = room()
+    state, data, settings = room(way)
 
     def all_of(state: Any) -> list[float]:
         log_joint = gibbs.objective(state, data, settings, None)  # type: ignore[arg-type]

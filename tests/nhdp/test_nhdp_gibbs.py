@@ -29,11 +29,14 @@ def tokens_of(counts: Any) -> Data:
     return lay_out(corpus_of(counts), 1, np.float64, tokens=True)
 
 
-def visits(state: Any, data: Data, n_sweeps: int = N_SWEEPS) -> F64:
+WAYS = pytest.mark.parametrize("dense", [False, True], ids=["sparse", "dense"])
+
+
+def visits(state: Any, data: Data, *, dense: bool, n_sweeps: int = N_SWEEPS) -> F64:
     """Return how often each token was at each node, float64 [n_tokens, 5], after a tenth."""
     found = np.zeros((len(state.z), 5))
     for iteration in range(n_sweeps + n_sweeps // 10):
-        gibbs.sweep(state, data, at(iteration + 1))
+        gibbs.sweep(state, data, at(iteration + 1), dense=dense)
         if iteration >= n_sweeps // 10:
             found[np.arange(len(state.z)), state.z] += 1
     return found / n_sweeps
@@ -52,14 +55,16 @@ THIRD = np.array([0.305023, 0.168959, 0.168311, 0.313797, 0.043910])
 FOURTH = np.array([0.330333, 0.122974, 0.406362, 0.090458, 0.049873])
 
 
-def test_nodes_of_the_tiny_document() -> None:
+@WAYS
+def test_nodes_of_the_tiny_document(dense: bool) -> None:
     """T3: a token that stayed in its document's counts would be at node 2 with 0.479."""
-    found = visits(*held_document())
+    found = visits(*held_document(), dense=dense)
     assert found[2] == pytest.approx(THIRD, abs=0.02)
     assert found[3] == pytest.approx(FOURTH, abs=0.02)
 
 
-def test_nodes_of_two_documents() -> None:
+@WAYS
+def test_nodes_of_two_documents(dense: bool) -> None:
     """T4: exact marginals of 15,625 assignments, and log p(w)."""
     words, documents, eta = (0, 0, 1, 1, 2, 2), ((0, 1, 2), (3, 4, 5)), 0.5
     chance_of = {z: T5.log_chance(counts(z, 5)) for z in assignments(3, 5)}
@@ -79,7 +84,7 @@ def test_nodes_of_two_documents() -> None:
     assert exact[1] == pytest.approx([0.247826, 0.200882, 0.276141, 0.189139, 0.086012], abs=1e-6)
     data = tokens_of([[2, 1, 0], [0, 1, 2]])
     begun = gibbs.with_nodes(np.zeros(6, np.int32), mixing_of(T5), eta, data, at(0))
-    found = visits(begun, data)
+    found = visits(begun, data, dense=dense)
     assert found[0] == pytest.approx(exact[0], abs=0.02)
     assert found[2] == pytest.approx(exact[1], abs=0.02)
 
@@ -126,13 +131,13 @@ def test_a_token_is_drawn_by_its_ratios_of_the_joint(seed: int) -> None:
     assert drawn / len(cuts) == pytest.approx(exact / exact.sum(), abs=1e-4)
 
 
-def z_scores(n_sweeps: int) -> F64:
+def z_scores(n_sweeps: int, *, dense: bool) -> F64:
     """Return z scores of prior means under sweeps that alternate with fresh words."""
     state, data, settings = room()
     rng = np.random.default_rng(1)
     rows = np.zeros((n_sweeps, len(STATISTICS)))
     for sweep in range(n_sweeps):
-        gibbs.sweep(state, data.tokens, at(sweep + 1))
+        gibbs.sweep(state, data.tokens, at(sweep + 1), dense=dense)
         draw_words(state, data, rng)
         rows[sweep] = measure(state)
     batches = rows.reshape(100, -1, rows.shape[1]).mean(axis=1)
@@ -140,9 +145,10 @@ def z_scores(n_sweeps: int) -> F64:
     return np.asarray((batches.mean(axis=0) - EXACT) / error)
 
 
-def test_prior_means_are_kept() -> None:
+@WAYS
+def test_prior_means_are_kept(dense: bool) -> None:
     """T5: shares and concentrations held; all prior means are exact figures."""
-    assert np.abs(z_scores(15_000)).max() < 4
+    assert np.abs(z_scores(15_000, dense=dense)).max() < 4
 
 
 def test_customers_that_stopped_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,7 +165,7 @@ def test_customers_that_stopped_would_be_seen(monkeypatch: pytest.MonkeyPatch) -
     for name in ("pass_by", "weigh", "descend", "sweep_block"):
         monkeypatch.setattr(gibbs_kernels, name, getattr(gibbs_kernels, name).py_func)
     monkeypatch.setattr(gibbs_kernels, "refresh", wrong)
-    assert np.abs(z_scores(3000)).max() > 6
+    assert np.abs(z_scores(3000, dense=True)).max() > 6
 
 
 def test_shares_of_children_without_a_token_follow_their_prior() -> None:
@@ -168,10 +174,10 @@ def test_shares_of_children_without_a_token_follow_their_prior() -> None:
     inner = int(mixing.shape.inner[0])
     children = mixing.shape.children(inner)
     n_children = int(mixing.shape.n_children[inner])
-    nothing, rng = np.zeros((1, 5), np.int64), np.random.default_rng(2)
-    squares = np.empty(4000)
+    nothing = learning.visits_of(np.zeros((1, 5), np.int32), mixing.shape)
+    squares, rng = np.empty(4000), np.random.default_rng(2)
     for turn in range(len(squares)):
-        learning._draw_shares(mixing, nothing.astype(np.int32), nothing, 1.0, rng)
+        learning._draw_shares(mixing, nothing, 1.0, rng)
         squares[turn] = (mixing.share[children] ** 2).sum()
     error = squares.std() / np.sqrt(len(squares))
     assert squares.mean() == pytest.approx((1.0 / n_children + 1.0) / 2.0, abs=4 * error)
@@ -179,17 +185,17 @@ def test_shares_of_children_without_a_token_follow_their_prior() -> None:
 
 
 @pytest.mark.slow
-def test_prior_draws_stay_prior_draws() -> None:
+@pytest.mark.parametrize("way", ["sparse", "dense"])
+def test_prior_draws_stay_prior_draws(way: str) -> None:
     """T5: through the backend's own step; shares, concentrations, stops and eta are drawn too."""
-    outcome = joint_test(n_replicates=600, n_rounds=8)
+    outcome = joint_test(n_replicates=600, n_rounds=8, way=way)
     assert outcome.largest_z < 4.0, outcome
     assert outcome.smallest_p > 1e-3, outcome
 
 
-def no_tables(passing: Any, mass: Any, tables: I64, rng: Any) -> None:
+def no_tables(histogram: I64, large: Any, concentration: F64, rng: Any) -> I64:
     """Count tokens where tables belong: wrong variant d."""
-    tables += passing.sum(axis=0)
-    tables[0] = 0
+    return np.asarray((histogram * np.arange(histogram.shape[1])).sum(axis=1))
 
 
 def eta_by_tokens(n_wk: Any, n_k: Any, eta: float, rng: np.random.Generator) -> float:
@@ -200,12 +206,12 @@ def eta_by_tokens(n_wk: Any, n_k: Any, eta: float, rng: np.random.Generator) -> 
 
 def all_who_pass(draw: Any) -> Any:
     """Return a way to draw stops in which all who pass a node go on from it."""
-    return lambda mixing, n_dk, passing, rng: draw(mixing, n_dk, passing + n_dk, rng)
+    return lambda mixing, visits, rng: draw(mixing, visits._replace(gone=visits.passing), rng)
 
 
 MUTANTS: dict[str, tuple[ModuleType, str, Any]] = {
-    "tokens for tables": (gibbs_kernels, "draw_tables", no_tables),
-    "no prior rate": (concentrations, "PRIOR_RATE", 0.05),
+    "tokens for tables": (learning, "draw_table_sums", no_tables),
+    "no prior rate": (learning, "PRIOR_RATE", 0.05),
     "tokens for tables of words": (gibbs, "draw_eta", eta_by_tokens),
     "those who stop go on, too": (
         learning,

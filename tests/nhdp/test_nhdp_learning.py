@@ -17,12 +17,15 @@ from nhdp_cases import (
     state_of,
     tiny_document,
 )
+from scipy import stats
 from scipy.special import digamma, gammaln
 from stepping import corpus_of
 
 from hiertopics.contract.engine import Workers
 from hiertopics.families.flat.layout import lay_out
+from hiertopics.families.flat.table_kernels import SMALL, draw_growth
 from hiertopics.families.nhdp import learning
+from hiertopics.families.nhdp.learning import all_visits, visits_of
 from hiertopics.families.nhdp.sweep_kernels import growth
 
 
@@ -152,3 +155,40 @@ def test_learned_stop_weights_are_those_of_their_depth() -> None:
         assert found.stop_b[nodes] == pytest.approx((1 + goes) / (1 + visits))
         assert stops != pytest.approx(goes, rel=1e-2)
     assert (found.stop_a[mixing.shape.leaves] == mixing.stop_a[mixing.shape.leaves]).all()
+
+
+def test_documents_are_counted_by_their_tokens_at_and_below_each_node() -> None:
+    """5.2: also where a count has no place in the histograms, at their edge among others."""
+    n_dk = np.random.default_rng(0).poisson(0.4, (30, 9)).astype(np.int32)
+    n_dk[3:6, 4] = 255, 256, 300
+    n_dk[7] = 0
+    mixing = random_mixing(np.random.default_rng(1), 9)
+    shape, tree = mixing.shape, naive_of(mixing)
+    passing = np.array([tree.at_or_below(row) for row in n_dk]).astype(int)
+    found = visits_of(n_dk, shape)
+    for name, counts in (("passing", passing), ("stopped", n_dk), ("gone", passing - n_dk)):
+        histogram, large = getattr(found, name), found.large_of(name)
+        for node in range(9):
+            at = counts[(passing[:, node] > 0), node]
+            if name != "passing" and shape.n_children[node] == 0:
+                at = at[:0]
+            small = at[at < SMALL]
+            assert histogram[node].tolist() == np.bincount(small, minlength=SMALL).tolist()
+            assert large[large[:, 0] == node, 1].tolist() == at[at >= SMALL].tolist()
+    halves = all_visits([visits_of(half, shape) for half in (n_dk[:12], n_dk[12:])])
+    for one, other in zip(found, halves, strict=True):
+        assert sorted(one.tolist()) == sorted(other.tolist())
+
+
+@pytest.mark.parametrize("x", [0.05, 0.7, 30.0])
+def test_growth_is_that_of_beta_variables(x: float) -> None:
+    """5.2: -log Beta(x, n) of whole n, of some at the edge of the histogram."""
+    sizes, rng = np.array([1, 2, 2, 9, 255, 256, 300]), np.random.default_rng(2)
+    histogram = np.zeros((2, SMALL), np.int64)
+    np.add.at(histogram[1], sizes[sizes < SMALL], 1)
+    histogram[0, 3] = 5
+    large = np.array([(1, n) for n in sizes if n >= SMALL])
+    drawn = np.array([draw_growth(histogram, large, np.array([0.0, x]), rng) for _ in range(4000)])
+    assert not drawn[:, 0].any()
+    right = -np.log(np.maximum(rng.beta(x, sizes, (4000, len(sizes))), 1e-300)).sum(axis=1)
+    assert stats.ks_2samp(drawn[:, 1], right).pvalue > 1e-3

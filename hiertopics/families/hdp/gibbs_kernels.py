@@ -21,6 +21,7 @@ from hiertopics.families.flat.sweep_kernels import (
     words_of_block,
     write_words,
 )
+from hiertopics.families.flat.table_kernels import SMALL
 from hiertopics.families.flat.token_kernels import Tables, draw_n_tables
 from hiertopics.numeric.jit import kernel
 
@@ -113,40 +114,6 @@ def draw_tables(
             tables = draw_n_tables(n_tokens, row_prior[row] * column_prior[column], rng)
             by_row[row] += tables
             by_column[column] += tables
-
-
-SMALL = 256
-"""Counts below it are in a histogram, others are listed one by one."""
-
-
-@kernel()
-def draw_table_sums(
-    histogram: I64, large: I64, concentration: F64, rng: np.random.Generator
-) -> I64:
-    """Return the tables of each row's cells, int64 [n_rows].
-
-    histogram: int64 [n_rows, SMALL], cells with each small count. large: int64 [n, 2], row and
-    count of the others. concentration: float64 [n_rows], of each of the row's cells.
-    """
-    n_rows = len(histogram)
-    tables, n_large = np.zeros(n_rows, np.int64), np.zeros(n_rows, np.int64)
-    for i in range(len(large)):
-        n_large[large[i, 0]] += 1
-    for row in range(n_rows):
-        a, n_cells = concentration[row], n_large[row]
-        for count in range(1, SMALL):
-            n_cells += histogram[row, count]
-        tables[row] = n_cells
-        for seated in range(1, SMALL - 1):
-            n_cells -= histogram[row, seated]
-            if n_cells == 0:
-                break
-            tables[row] += rng.binomial(n_cells, a / (a + seated))
-    for i in range(len(large)):
-        a = concentration[large[i, 0]]
-        for seated in range(SMALL - 1, large[i, 1]):
-            tables[large[i, 0]] += rng.random() * (a + seated) < a
-    return tables
 
 
 @kernel()

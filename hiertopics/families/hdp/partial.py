@@ -45,13 +45,14 @@ from hiertopics.families.flat.concentrations import (
 from hiertopics.families.flat.config import ModelSettings, PosteriorInference
 from hiertopics.families.flat.prediction import EXTRA
 from hiertopics.families.flat.summary import by_size, topic_counts
+from hiertopics.families.flat.table_kernels import SMALL, draw_table_sums
 from hiertopics.families.flat.tokens import in_chains
 from hiertopics.families.hdp import blocks, gibbs, gibbs_kernels
 from hiertopics.families.hdp import summary as common
 from hiertopics.families.hdp.block_layout import Blocks, Piece, lay_out, made_piece
 from hiertopics.families.hdp.blocks import Local
 from hiertopics.families.hdp.gibbs import Inference, Info, Model, Settings
-from hiertopics.families.hdp.gibbs_kernels import SMALL, count_cells, draw_table_sums
+from hiertopics.families.hdp.gibbs_kernels import count_cells
 from hiertopics.families.hdp.summary import word_probabilities
 from hiertopics.families.hdp.variational import cvb0
 from hiertopics.numeric.differences import caught_up

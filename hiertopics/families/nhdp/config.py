@@ -20,7 +20,7 @@ from hiertopics.families.flat.bursts import (
     Bursts,
     BurstStart,
 )
-from hiertopics.families.flat.config import BranchSeeds, SeedWeight
+from hiertopics.families.flat.config import BranchSeeds, SeedWeight, Sweep
 from hiertopics.settings.config import InferenceConfig, Iterations, SamplerConfig
 
 MOST_LEAVES, DOCS_PER_LEAF = 500, 2
@@ -233,6 +233,7 @@ class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
     inner_share: InnerShare = 0.8
     least: Least = 0.1
     trials: Trials = 12
+    sweep: Sweep = "sparse"
     sample_eta: Annotated[bool, Meta(description="Sample eta, starting from model.eta.")] = True
 
 

@@ -33,15 +33,15 @@ from hiertopics.families.flat.token_kernels import Tables, count_tokens
 from hiertopics.families.flat.tokens import draw_eta, miscounted
 from hiertopics.families.flat.tokens import sweep as sweep_tokens
 from hiertopics.families.nhdp import gibbs_kernels as kernels
-from hiertopics.families.nhdp import starts, variational
+from hiertopics.families.nhdp import list_kernels, starts, variational
 from hiertopics.families.nhdp import summary as common
 from hiertopics.families.nhdp.config import GibbsInference as Inference
 from hiertopics.families.nhdp.config import GibbsModel as Model
 from hiertopics.families.nhdp.config import GibbsSettings as Settings
 from hiertopics.families.nhdp.config import VariationalInference, VariationalSettings
 from hiertopics.families.nhdp.gibbs_kernels import Prior
-from hiertopics.families.nhdp.layout import shape_of
-from hiertopics.families.nhdp.learning import draw_mixing
+from hiertopics.families.nhdp.layout import Shape, shape_of
+from hiertopics.families.nhdp.learning import Visits, all_visits, draw_mixing, visits_of
 from hiertopics.families.nhdp.mixing import Mixing, below
 from hiertopics.families.nhdp.prediction import infer as infer
 from hiertopics.families.nhdp.prediction import predictive as predictive
@@ -66,10 +66,14 @@ class Local(NamedTuple):
 
 
 class Given(NamedTuple):
-    """Input of a block's sweep: totals with seed words [K], ``Mixing``, random numbers."""
+    """Input of a block's sweep: totals with seed words [K], ``Mixing``, random numbers.
+
+    dense: whether each token looks at all nodes.
+    """
 
     n_k: I64
     prior: Prior
+    dense: bool
     rng: np.random.Generator
 
 
@@ -179,8 +183,8 @@ def with_nodes(z: I32, mixing: Mixing, eta: float, data: Cells, context: Context
 
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
     """Redraw all nodes, then the parameters that documents share, and eta."""
-    moved = sweep(state, data.tokens, context)
-    draw_mixing(state.mixing, state.n_dk, settings.model, context.rng("shares"))
+    moved = sweep(state, data.tokens, context, dense=settings.inference.sweep == "dense")
+    redraw_mixing(state, settings.model, context)
     if settings.inference.sample_eta:
         sizes = _sizes(state, data.tokens)
         state.eta = draw_eta(state.n_wk, sizes, state.eta, context.rng("words"))
@@ -197,17 +201,30 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     )
 
 
-def sweep(state: State, data: Cells, context: Context) -> int:
-    """Redraw the node of every token, block by block; return how many moved."""
+def sweep(state: State, data: Cells, context: Context, *, dense: bool = False) -> int:
+    """Redraw the node of every token, block by block; return how many moved.
+
+    dense: look at all nodes for each token, not at those of its document and its word.
+    """
     mixing = state.mixing
     shape, words = mixing.shape, (state.eta, state.eta * data.n_words)
     prior = Prior(shape.parent, shape.first, shape.inner, mixing.mass, *mixing[2:], *words)
     sizes = _sizes(state, data)
 
     def given(*block: int) -> Given:
-        return Given(sizes, prior, context.rng("sweep", *block))
+        return Given(sizes, prior, dense, context.rng("sweep", *block))
 
     return sweep_tokens(state, data.word_bounds, _sweep_block, given)
+
+
+def redraw_mixing(state: State, model: Model, context: Context) -> None:
+    """Draw what documents share, given nodes."""
+    visits = all_visits(state.local.ask(_visits, shape_of(state.parent)))
+    draw_mixing(state.mixing, visits, model, context.rng("shares"))
+
+
+def _visits(piece: Piece, local: Local, shape: Shape) -> Visits:
+    return visits_of(local.n_dk, shape)
 
 
 def _sizes(state: State, data: Cells) -> I64:
@@ -219,11 +236,12 @@ def _sweep_block(
     piece: Piece, local: Local, block: Block
 ) -> tuple[Local, tuple[tuple[I32, ...], tuple[int, I64]]]:
     """Sweep a block; answer with the tokens that moved and the change of the totals."""
-    before, prior, rng = block.given
+    before, prior, dense, rng = block.given
     (n_wk,) = block.rows
     n_k = before.copy()
     tables = Tables(local.z, local.n_dk, n_wk, n_k)
-    moved = kernels.sweep_block(piece.blocks, 0, block.number, tables, prior, rng)
+    visit = kernels.sweep_block if dense else list_kernels.sweep_block_by_lists
+    moved = visit(piece.blocks, 0, block.number, tables, prior, rng)
     return local, (block.rows, (moved, n_k - before))
 
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.families.flat.layout import Cells
-from hiertopics.families.flat.token_kernels import Tables, draw_n_tables
+from hiertopics.families.flat.table_kernels import SMALL
+from hiertopics.families.flat.token_kernels import Tables
 from hiertopics.families.nhdp.document_kernels import unpack
 from hiertopics.families.nhdp.layout import Local
 from hiertopics.numeric.jit import REASSOCIATE, kernel
@@ -179,12 +180,39 @@ def draw_start(cells: Cells, local: Local, token: int, z: I32, rng: np.random.Ge
 
 
 @kernel()
-def draw_tables(passing: I64, mass: F64, tables: I64, rng: np.random.Generator) -> None:
-    """Add to ``tables`` [K] those that each document's tokens make at each node but the root.
+def count_visits(n_dk: I32, parent: I32, first: I64, histogram: I64) -> I64:
+    """Count how many documents have each number of tokens at and below a node, at it, below it.
 
-    passing: [n_docs, K], tokens at and below a node.
+    n_dk: int32 [n_docs, K]. histogram: int64 [3, K, SMALL], added to; of leaves the first alone.
+    Returns the others, int64 [n, 3]: which of the three, node and count.
     """
-    for doc in range(passing.shape[0]):
-        for node in range(1, passing.shape[1]):
-            if passing[doc, node] > 0:
-                tables[node] += draw_n_tables(passing[doc, node], mass[node], rng)
+    n_docs, n_nodes = n_dk.shape
+    passing, seen = np.zeros(n_nodes, np.int64), np.empty(n_nodes, np.int64)
+    large = np.empty((16, 3), np.int64)
+    n_large = 0
+    for doc in range(n_docs):
+        n_seen = 0
+        for stop in range(n_nodes):
+            n_tokens, node = n_dk[doc, stop], stop
+            while n_tokens > 0 and node >= 0:
+                if passing[node] == 0:
+                    seen[n_seen] = node
+                    n_seen += 1
+                passing[node] += n_tokens
+                node = parent[node]
+        for place in range(n_seen):
+            node = seen[place]
+            inner = first[node] < first[node + 1]
+            stopped = np.int64(n_dk[doc, node])
+            counts = (passing[node], stopped, passing[node] - stopped)
+            for which in range(3 if inner else 1):
+                count = counts[which]
+                if count < SMALL:
+                    histogram[which, node, count] += 1
+                    continue
+                if n_large == len(large):
+                    large = np.concatenate((large, np.empty_like(large)))
+                large[n_large] = which, node, count
+                n_large += 1
+            passing[node] = 0
+    return large[:n_large].copy()

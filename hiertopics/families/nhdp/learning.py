@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 
-from hiertopics.base.arrays import I32, I64
+from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.contract.model import Context, Settings
 from hiertopics.families.flat.concentrations import (
     HIGHEST,
     LOWEST,
     PRIOR_RATE,
     PRIOR_SHAPE,
-    draw_concentration,
 )
 from hiertopics.families.flat.layout import Data, Piece
-from hiertopics.families.flat.token_kernels import count_tables
+from hiertopics.families.flat.table_kernels import SMALL, draw_growth, draw_table_sums
 from hiertopics.families.nhdp import gibbs_kernels as kernels
 from hiertopics.families.nhdp import sweep_kernels
 from hiertopics.families.nhdp.config import Model
 from hiertopics.families.nhdp.layout import Ancestry, AnyLocal, Shape
-from hiertopics.families.nhdp.mixing import Mixing, below
+from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.state import State, by_tables, recount_now_and_then, sweep
 from hiertopics.families.nhdp.sweep_kernels import Rates, Sums
 
@@ -88,41 +90,77 @@ def levels_of(shape: Shape) -> list[I64]:
     return [shape.inner[depth == level] for level in np.unique(depth)]
 
 
-def draw_mixing(mixing: Mixing, n_dk: I32, model: Model, rng: np.random.Generator) -> None:
-    """Draw shares, concentrations and, if they are learned, stop weights, in place.
+class Visits(NamedTuple):
+    """How often each count occurs among documents, by node.
 
-    n_dk: int32 [n_docs, K], tokens that stop at each node.
+    passing, stopped, gone: int64 [K, SMALL], documents with each small count of tokens at and below
+    a node; at an inner node; below it. large: int64 [n, 3], which of these, node and count of the
+    others.
     """
-    passing = below(mixing.shape, n_dk).astype(np.int64)
-    _draw_shares(mixing, n_dk, passing, model.gamma, rng)
+
+    passing: I64
+    stopped: I64
+    gone: I64
+    large: I64
+
+    def large_of(self, name: str) -> I64:
+        """Return node and count of the large ones of a field, int64 [n, 2]."""
+        return self.large[self.large[:, 0] == self._fields.index(name), 1:]
+
+    def tables(self, name: str, concentration: F64, rng: np.random.Generator) -> I64:
+        """Draw the tables of each node under a concentration of its own, int64 [K]."""
+        histogram = getattr(self, name)
+        return draw_table_sums(histogram, self.large_of(name), concentration, rng)
+
+    def growth(self, name: str, concentration: F64, rng: np.random.Generator) -> F64:
+        """Draw the sum of -log e of each node's documents, float64 [K] (theory/nhdp 5.2)."""
+        histogram = getattr(self, name)
+        return draw_growth(histogram, self.large_of(name), concentration, rng)
+
+
+def visits_of(n_dk: I32, shape: Shape) -> Visits:
+    """Return how often each count occurs. n_dk: int32 [n_docs, K], tokens at each node."""
+    histogram = np.zeros((3, shape.n_nodes, SMALL), np.int64)
+    large = kernels.count_visits(n_dk, shape.parent, shape.first, histogram)
+    return Visits(*histogram, large)
+
+
+def all_visits(parts: Sequence[Visits]) -> Visits:
+    """Return the visits of all documents from those of parts of them."""
+    sums = (np.sum(rows, axis=0) for rows in list(zip(*parts, strict=True))[:-1])
+    return Visits(*sums, np.concatenate([part.large for part in parts]))
+
+
+def draw_mixing(mixing: Mixing, visits: Visits, model: Model, rng: np.random.Generator) -> None:
+    """Draw shares, concentrations and, if they are learned, stop weights, in place."""
+    _draw_shares(mixing, visits, model.gamma, rng)
     if model.stop == "learned":
-        _draw_stops(mixing, n_dk, passing, rng)
+        _draw_stops(mixing, visits, rng)
 
 
-def _draw_shares(
-    mixing: Mixing, n_dk: I32, passing: I64, gamma: float, rng: np.random.Generator
-) -> None:
+def _draw_shares(mixing: Mixing, visits: Visits, gamma: float, rng: np.random.Generator) -> None:
     """Draw tables, then shares and concentrations given these."""
-    tables = np.zeros(mixing.shape.n_nodes, np.int64)
-    kernels.draw_tables(passing, mixing.mass, tables, rng)
+    tables = visits.tables("passing", mixing.mass, rng)
+    growth = visits.growth("gone", mixing.concentration, rng)
     for node in mixing.shape.inner:
         children = mixing.shape.children(int(node))
         of_children = tables[children]
         share = rng.dirichlet(of_children + gamma / len(of_children))
         mixing.share[children] = np.maximum(share, SMALLEST)
-        gone = passing[:, node] - n_dk[:, node]
-        n_tables = int(of_children.sum())
-        drawn = draw_concentration(mixing.concentration[node], n_tables, gone, rng)
+        rate = PRIOR_RATE + growth[node]
+        drawn = rng.gamma(PRIOR_SHAPE + of_children.sum(), 1.0 / rate)
         mixing.concentration[node] = np.clip(drawn, LOWEST, HIGHEST)
 
 
-def _draw_stops(mixing: Mixing, n_dk: I32, passing: I64, rng: np.random.Generator) -> None:
+def _draw_stops(mixing: Mixing, visits: Visits, rng: np.random.Generator) -> None:
     """Draw the stop weights of each level: Gamma, given tables and auxiliary Beta variables."""
+    stops = visits.tables("stopped", mixing.stop_a, rng)
+    goes = visits.tables("gone", mixing.stop_b, rng)
+    growth = visits.growth(
+        "passing", np.where(mixing.stop_b > 0, mixing.stop_a + mixing.stop_b, 0.0), rng
+    )
     for nodes in levels_of(mixing.shape):
-        a, b = mixing.stop_a[nodes[0]], mixing.stop_b[nodes[0]]
-        stopped, passed = n_dk[:, nodes], passing[:, nodes]
-        stops = count_tables(stopped, a, rng)
-        goes = count_tables((passed - stopped).astype(np.int32), b, rng)
-        rate = PRIOR_RATE - np.log(rng.beta(a + b, passed[passed > 0])).sum()
-        for weight, n_tables in ((mixing.stop_a, stops), (mixing.stop_b, goes)):
-            weight[nodes] = np.clip(rng.gamma(PRIOR_SHAPE + n_tables, 1.0 / rate), LOWEST, HIGHEST)
+        rate = PRIOR_RATE + growth[nodes].sum()
+        for weight, tables in ((mixing.stop_a, stops), (mixing.stop_b, goes)):
+            shape = PRIOR_SHAPE + tables[nodes].sum()
+            weight[nodes] = np.clip(rng.gamma(shape, 1.0 / rate), LOWEST, HIGHEST)

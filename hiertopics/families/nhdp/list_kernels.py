@@ -1,0 +1,397 @@
+"""The sampler's sweep that costs a token the nodes of its document and word (theory/nhdp 5.1).
+
+The chance of node i, a child of p, is proportional to (n_iw + eta) share_i factor_p, where
+
+    share_i  = (s_i + mass_i) stay_i / (n_i + eta_total)       changes with the tokens at or below i
+    factor_p = product of (s_q + mass_q) go_q over the nodes q from p up, the root left out
+
+and both are relative to the ``go`` of the root, which takes the share of its own from them. So a
+family, the children of a node, has one factor, and a token that comes or goes changes the shares
+of its path, and the factors of families below the first node where paths part.
+
+The sum over all nodes is in two parts: of the nodes that the word has, a short list, and eta times
+the sum of share_i factor_p, of which each family keeps the sum of its shares.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from hiertopics.base.arrays import F32, F64, I32, I64, U32
+from hiertopics.families.flat.layout import Cells
+from hiertopics.families.flat.sweep_kernels import (
+    last_place,
+    list_words,
+    place_of,
+    words_of_block,
+    write_words,
+)
+from hiertopics.families.flat.token_kernels import Tables
+from hiertopics.families.nhdp.gibbs_kernels import Prior
+from hiertopics.numeric.jit import REASSOCIATE, kernel
+from hiertopics.numeric.lanes import LANES
+from hiertopics.numeric.simd_draws import gather_products, pick_place, sum_list
+
+PASSING, STOPPED, TOKENS, INVERSE, MASS, CONCENTRATION, STOP_A, STOP_B = range(8)
+"""What is known of a node, float64 [K, 8]: a line of the cache for each.
+
+Tokens of the document at and below it, and at it; all tokens there, and 1 / (these + eta_total);
+the rest as in ``Prior``.
+"""
+
+PARENT, MEMBER, OWN, UNTIL = range(4)
+"""Where a node hangs, int64 [K, 4].
+
+Its parent, and the family that it is in; the families at and below it are ``OWN .. UNTIL``, none of
+a leaf.
+"""
+
+
+class Families(NamedTuple):
+    """Families of a tree, those below a node behind its own; the root is in that of its children.
+
+    links: int64 [K, 4], see ``PARENT``. member: uint32 [K], the family that a node is in. above:
+    int64 [F], the family that a family's parent is in. begin, end: int64 [F]; its nodes are
+    ``begin[f] .. end[f]``.
+    """
+
+    links: I64
+    member: U32
+    above: I64
+    begin: I64
+    end: I64
+
+
+class Mixture(NamedTuple):
+    """How a document mixes the nodes.
+
+    share: float32 [K]. local: float32 [F], the part of a family's factor that is its parent's.
+    factor: float32, filled up with 0 to whole vectors. exact: float64 [F], the sum of a family's
+    shares. weight: float32, the same filled up.
+    """
+
+    share: F32
+    local: F32
+    factor: F32
+    exact: F64
+    weight: F32
+
+
+@kernel()
+def families_of(parent: I32, first: I64) -> Families:
+    """Return the families of a tree, nodes breadth first."""
+    n_nodes = len(parent)
+    n_below = np.zeros(n_nodes, np.int64)
+    for node in range(n_nodes - 1, -1, -1):
+        if node == 0 or first[node] < first[node + 1]:
+            n_below[node] += 1
+        if node > 0:
+            n_below[parent[node]] += n_below[node]
+    member, links = np.zeros(n_nodes, np.uint32), np.zeros((n_nodes, 4), np.int64)
+    above = np.zeros(n_below[0], np.int64)
+    begin, end = np.zeros_like(above), np.zeros_like(above)
+    for node in range(n_nodes):
+        own = links[node, OWN]
+        links[node, PARENT], links[node, UNTIL] = parent[node], own + n_below[node]
+        if n_below[node] == 0:
+            continue
+        above[own], begin[own], end[own] = member[node], first[node], first[node + 1]
+        behind = own + 1
+        for child in range(first[node], first[node + 1]):
+            member[child] = links[child, MEMBER] = own
+            links[child, OWN] = behind
+            behind += n_below[child]
+    begin[0] = 0
+    return Families(links, member, above, begin, end)
+
+
+@kernel()
+def nodes_of(n_k: I64, prior: Prior) -> F64:
+    """Return what is known of the nodes before there is a document."""
+    nodes = np.zeros((len(n_k), 8))
+    for node in range(len(n_k)):
+        nodes[node, TOKENS] = n_k[node]
+        nodes[node, INVERSE] = 1.0 / (n_k[node] + prior.eta_total)
+        nodes[node, MASS] = prior.mass[node]
+        nodes[node, CONCENTRATION] = prior.concentration[node]
+        nodes[node, STOP_A], nodes[node, STOP_B] = prior.stop_a[node], prior.stop_b[node]
+    if len(n_k) == 1:
+        # A root without children has some weight, whatever that is.
+        nodes[0, CONCENTRATION] = nodes[0, STOP_B] = 1.0
+    return nodes
+
+
+@kernel()
+def mixture_of(n_nodes: int, n_families: int) -> Mixture:
+    """Return memory for the mixture of a document."""
+    room = (n_families + LANES - 1) // LANES * LANES
+    return Mixture(
+        np.zeros(n_nodes, np.float32),
+        np.zeros(n_families, np.float32),
+        np.zeros(room, np.float32),
+        np.zeros(n_families),
+        np.zeros(room, np.float32),
+    )
+
+
+@kernel()
+def sweep_block_by_lists(
+    cells: Cells,
+    doc_shard: int,
+    word_shard: int,
+    tables: Tables,
+    prior: Prior,
+    rng: np.random.Generator,
+) -> int:
+    """Do as ``gibbs_kernels.sweep_block`` does, by the lists of nodes that words have."""
+    n_k = tables.n_k
+    first_word, last_word = words_of_block(cells, doc_shard, word_shard)
+    lists = list_words(tables.n_wk, first_word, last_word)
+    start, length, entries, times = lists
+    links, member, above, begin, end = families_of(prior.parent, prior.first)
+    nodes = nodes_of(n_k, prior)
+    share, local, factor, exact, weight = mixture_of(len(n_k), len(above))
+    room = (len(n_k) + LANES - 1) // LANES * LANES
+    chances, sums = np.zeros(room, np.float32), np.zeros(room, np.float32)
+    before = np.zeros(LANES + 1, np.float32)
+    moved = 0
+    for doc in range(cells.doc_bounds[doc_shard], cells.doc_bounds[doc_shard + 1]):
+        begins, ends = cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]
+        if begins == ends:
+            continue
+        moved += redraw_document(
+            tables.z[begins:ends], cells.word[begins:ends], tables.n_dk[doc],
+            prior.eta, prior.eta_total, prior.first, links, member, above, begin, end,
+            start, length, entries, times,
+            nodes, share, local, factor, exact, weight, chances, sums, before, rng,
+        )  # fmt: skip
+    for node in range(len(n_k)):
+        n_k[node] = np.int64(nodes[node, TOKENS])
+    write_words(lists, first_word, last_word, tables.n_wk)
+    return moved
+
+
+# Arrays come one by one: taken from a tuple they would cost counted references per token.
+
+
+@kernel(fastmath=REASSOCIATE)
+def redraw_document(
+    z: I32,
+    words: I32,
+    doc_row: I32,
+    eta: float,
+    eta_total: float,
+    first: I64,
+    links: I64,
+    member: U32,
+    above: I64,
+    begin: I64,
+    end: I64,
+    start: I64,
+    length: I64,
+    entries: U32,
+    times: F32,
+    nodes: F64,
+    share: F32,
+    local: F32,
+    factor: F32,
+    exact: F64,
+    weight: F32,
+    chances: F32,
+    sums: F32,
+    before: F32,
+    rng: np.random.Generator,
+) -> int:
+    """Redraw the tokens of one document; return how many moved.
+
+    first: as in ``Prior``. links to end: ``Families``. start to times: the lists of words, kept up
+    to date in place of n_wk. nodes: see ``PASSING``; all tokens in, before and after. share to
+    weight: ``Mixture``. chances, sums, before: scratch of a draw from a list.
+    """
+    one, none = np.float32(1.0), np.float32(0.0)
+    new = np.int64(z[0])
+    nodes[new, TOKENS] -= 1.0
+    nodes[new, INVERSE] = 1.0 / (nodes[new, TOKENS] + eta_total)
+    begin_document(
+        doc_row, new, first, links, above, begin, end, nodes, share, local, factor, exact, weight
+    )
+    of_all = -one
+    moved, last_word, at_first, n, same = 0, np.int64(-1), np.int64(0), np.int64(0), False
+    for token in range(len(z)):
+        word, old = np.int64(words[token]), np.int64(z[token])
+        # The counts lack one token, the one that is drawn: the last one comes back as it goes.
+        if new != old:
+            same, of_all = False, -one
+            nodes[new, STOPPED] += 1.0
+            nodes[new, TOKENS] += 1.0
+            nodes[new, INVERSE] = 1.0 / (nodes[new, TOKENS] + eta_total)
+            nodes[old, STOPPED] -= 1.0
+            nodes[old, TOKENS] -= 1.0
+            nodes[old, INVERSE] = 1.0 / (nodes[old, TOKENS] + eta_total)
+            # Nodes are breadth first: of two the one with the larger number is not above the other.
+            into, out, below_into, below_out, up = new, old, np.int64(-1), np.int64(-1), True
+            while up:
+                if into > out:
+                    node, into, below_into = into, links[into, PARENT], into
+                    nodes[node, PASSING] += 1.0
+                elif out > into:
+                    node, out, below_out = out, links[out, PARENT], out
+                    nodes[node, PASSING] -= 1.0
+                else:
+                    node, up = into, False
+                    if node != new and node != old:
+                        break
+                    if node > 0:
+                        below_into, below_out = node, np.int64(-1)
+                if links[node, OWN] == links[node, UNTIL]:
+                    stay = nodes[node, PASSING] + nodes[node, MASS]
+                elif node > 0:
+                    go, stay = go_and_stay(
+                        nodes[node, STOPPED], nodes[node, PASSING], nodes[node, MASS],
+                        nodes[node, CONCENTRATION], nodes[node, STOP_A], nodes[node, STOP_B],
+                    )  # fmt: skip
+                    local[links[node, OWN]] = np.float32(go)
+                else:
+                    stay = stay_at_root(
+                        nodes[0, STOPPED], nodes[0, PASSING],
+                        nodes[0, CONCENTRATION], nodes[0, STOP_A], nodes[0, STOP_B],
+                    )  # fmt: skip
+                now, family = np.float32(stay * nodes[node, INVERSE]), links[node, MEMBER]
+                exact[family] += np.float64(now) - np.float64(share[node])
+                weight[family], share[node] = np.float32(exact[family]), now
+            if below_into >= 0:
+                for family in range(links[below_into, OWN], links[below_into, UNTIL]):
+                    factor[family] = factor[above[family]] * local[family]
+            if below_out >= 0:
+                for family in range(links[below_out, OWN], links[below_out, UNTIL]):
+                    factor[family] = factor[above[family]] * local[family]
+        if of_all < none:
+            total = np.float32(0.0)
+            for family in range(len(weight)):
+                total += factor[family] * weight[family]
+            of_all = np.float32(eta) * total
+        if word != last_word:
+            at_first, n, last_word, same = start[word], length[word], word, False
+        if not same:
+            gather_products(share, factor, member, entries, at_first, n, chances)
+        place = place_of(entries, at_first, n, old)
+        left = times[at_first + place] - one
+        own_weight = chances[place] * left
+        of_list = np.float64(sum_list(chances, times, at_first, n, place, own_weight, sums, before))
+        target = rng.random() * (of_list + np.float64(of_all))
+        if target < of_list:
+            at = np.int64(pick_place(sums, before, n, np.float32(target)))
+            if at >= n or not (own_weight if at == place else chances[at] * times[at_first + at]):
+                at = np.int64(last_place(chances, times, at_first, n, place, own_weight))
+            new = np.int64(entries[at_first + at])
+        else:
+            target = (target - of_list) / eta
+            new = np.int64(find_node(target, share, factor, weight, begin, end))
+        same = new == old
+        if same:
+            continue
+        doc_row[old] -= 1
+        doc_row[new] += 1
+        z[token] = new
+        moved += 1
+        times[at_first + place] = left
+        # A node that lost its last token of the word gives its place to the last one of the list.
+        if left == none:
+            n -= 1
+            entries[at_first + place] = entries[at_first + n]
+            times[at_first + place], times[at_first + n] = times[at_first + n], none
+        place = place_of(entries, at_first, n, new)
+        if place == n:
+            entries[at_first + n] = new
+            n += 1
+        times[at_first + place] += one
+        length[word] = n
+    nodes[new, TOKENS] += 1.0
+    nodes[new, INVERSE] = 1.0 / (nodes[new, TOKENS] + eta_total)
+    return moved
+
+
+@kernel(fastmath=REASSOCIATE)
+def go_and_stay(
+    stopped: float, passing: float, mass: float, concentration: float, stop_a: float, stop_b: float
+) -> tuple[float, float]:
+    """Return what an inner node but the root passes on to its children, and keeps."""
+    gone = passing - stopped
+    customers = gone + concentration
+    reached = (passing + mass) / ((stop_a + stop_b + passing) * customers)
+    return reached * (stop_b + gone), reached * (stop_a + stopped) * customers
+
+
+@kernel(fastmath=REASSOCIATE)
+def stay_at_root(
+    stopped: float, passing: float, concentration: float, stop_a: float, stop_b: float
+) -> float:
+    """Return what the root keeps over what each of its children's shares is multiplied by."""
+    gone = passing - stopped
+    return (stop_a + stopped) * (gone + concentration) / (stop_b + gone)
+
+
+@kernel()
+def begin_document(
+    doc_row: I32,
+    out: int,
+    first: I64,
+    links: I64,
+    above: I64,
+    begin: I64,
+    end: I64,
+    nodes: F64,
+    share: F32,
+    local: F32,
+    factor: F32,
+    exact: F64,
+    weight: F32,
+) -> None:
+    """Write the mixture of a document's counts, less a token at ``out``."""
+    for node in range(len(doc_row) - 1, -1, -1):
+        stopped = np.float64(doc_row[node]) - (1.0 if node == out else 0.0)
+        passing = stopped
+        for child in range(first[node], first[node + 1]):
+            passing += nodes[child, PASSING]
+        nodes[node, STOPPED], nodes[node, PASSING] = stopped, passing
+        if links[node, OWN] == links[node, UNTIL]:
+            stay = passing + nodes[node, MASS]
+        elif node > 0:
+            go, stay = go_and_stay(
+                stopped, passing, nodes[node, MASS],
+                nodes[node, CONCENTRATION], nodes[node, STOP_A], nodes[node, STOP_B],
+            )  # fmt: skip
+            local[links[node, OWN]] = np.float32(go)
+        else:
+            stay = stay_at_root(
+                stopped, passing, nodes[0, CONCENTRATION], nodes[0, STOP_A], nodes[0, STOP_B]
+            )
+        share[node] = np.float32(stay * nodes[node, INVERSE])
+    factor[0] = 1.0
+    for family in range(len(begin)):
+        total = 0.0
+        for node in range(begin[family], end[family]):
+            total += np.float64(share[node])
+        exact[family], weight[family] = total, np.float32(total)
+        if family > 0:
+            factor[family] = factor[above[family]] * local[family]
+
+
+@kernel()
+def find_node(target: float, share: F32, factor: F32, weight: F32, begin: I64, end: I64) -> int:
+    """Return the node at which the sum of share times factor passes ``target``, by families."""
+    family, last = 0, len(begin) - 1
+    while family < last and target >= np.float64(factor[family] * weight[family]):
+        target -= np.float64(factor[family] * weight[family])
+        family += 1
+    target /= np.float64(factor[family])
+    node, last = begin[family], end[family] - 1
+    while node < last and target >= np.float64(share[node]):
+        target -= np.float64(share[node])
+        node += 1
+    # Rounding may lead past the last node of positive weight; none of zero weight is drawn.
+    while node > 0 and not share[node] > 0.0:
+        node -= 1
+    return node
