@@ -122,13 +122,16 @@ def visits_of(n_dk: I32, shape: Shape) -> Visits:
     """Return how often each count occurs. n_dk: int32 [n_docs, K], tokens at each node."""
     histogram = np.zeros((3, shape.n_nodes, SMALL), np.int64)
     large = kernels.count_visits(n_dk, shape.parent, shape.first, histogram)
-    return Visits(*histogram, large)
+    passing, stopped, gone = histogram
+    return Visits(passing, stopped, gone, large)
 
 
 def all_visits(parts: Sequence[Visits]) -> Visits:
     """Return the visits of all documents from those of parts of them."""
-    sums = (np.sum(rows, axis=0) for rows in list(zip(*parts, strict=True))[:-1])
-    return Visits(*sums, np.concatenate([part.large for part in parts]))
+    passing = np.sum([part.passing for part in parts], axis=0)
+    stopped = np.sum([part.stopped for part in parts], axis=0)
+    gone = np.sum([part.gone for part in parts], axis=0)
+    return Visits(passing, stopped, gone, np.concatenate([part.large for part in parts]))
 
 
 def draw_mixing(mixing: Mixing, visits: Visits, model: Model, rng: np.random.Generator) -> None:

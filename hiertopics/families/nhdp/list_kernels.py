@@ -32,7 +32,7 @@ from hiertopics.families.flat.token_kernels import Tables
 from hiertopics.families.nhdp.gibbs_kernels import Prior
 from hiertopics.numeric.jit import REASSOCIATE, kernel
 from hiertopics.numeric.lanes import LANES
-from hiertopics.numeric.simd_draws import gather_products, pick_place, sum_list
+from hiertopics.numeric.simd_draws import Int, gather_products, pick_place, sum_list
 
 PASSING, STOPPED, TOKENS, INVERSE, MASS, CONCENTRATION, STOP_A, STOP_B = range(8)
 """What is known of a node, float64 [K, 8]: a line of the cache for each.
@@ -336,7 +336,7 @@ def stay_at_root(
 @kernel()
 def begin_document(
     doc_row: I32,
-    out: int,
+    out: Int,
     first: I64,
     links: I64,
     above: I64,
