@@ -121,29 +121,7 @@ class _Cached(CPUDispatcher):  # type: ignore[misc]
         self._compiler._customize_flags = _Flags
 
 
-class _Lean(JITCodeLibrary):  # type: ignore[misc]
-    """Code that is cleaned up a little before it is linked, not optimised: the whole is, later.
-
-    Sums that may be reordered are optimised as numba does it, twice: once would round differently.
-    """
-
-    def _optimize_functions(self, ll_module: Any) -> None:
-        if not hasattr(self._codegen, "_pass_builder") or "reassoc" in str(ll_module):
-            super()._optimize_functions(ll_module)  # the former: numba before 0.62
-            return
-        ll_module.data_layout = self._codegen._data_layout
-        builder = self._codegen._pass_builder(opt=1)
-        passes = llvm.create_new_function_pass_manager()
-        passes.add_sroa_pass()
-        passes.add_simplify_cfg_pass()
-        passes.add_instruction_combine_pass()
-        passes.add_refprune_pass()
-        for function in ll_module.functions:
-            if not function.is_declaration:
-                passes.run(function, builder)
-
-
-class _Part(_Lean):
+class _Part(JITCodeLibrary):  # type: ignore[misc]
     """Code that is linked into a kernel; the kernel has its copy, so no machine code is made of it.
 
     Of its own it only has the places of what Python objects it refers to (``NumbaEnv``).
@@ -186,7 +164,7 @@ class _Part(_Lean):
         return part
 
 
-class _Whole(_Lean):
+class _Whole(JITCodeLibrary):  # type: ignore[misc]
     """Code of a kernel with all that it calls."""
 
     def add_ir_module(self, ir_module: Any) -> None:

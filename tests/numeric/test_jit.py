@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import njit, types
-from numba.core.codegen import JITCodeLibrary
 
 from hiertopics.numeric.jit import PLAIN
 from hiertopics.numeric.special import copy_row
@@ -392,41 +391,3 @@ def test_the_plain_decorator_gives_the_same_numbers(tmp_path: Path) -> None:
         )
         said.append(done.stdout.split())
     assert said == [["False", "12"], ["True", "12"]]
-
-
-REORDERED = """
-from hiertopics.numeric.jit import REASSOCIATE, kernel
-
-@kernel()
-def in_order(row):
-    total = 0.0
-    for place in range(len(row)):
-        total += row[place]
-    return total
-
-@kernel(fastmath=REASSOCIATE)
-def reordered(row):
-    total = 0.0
-    for place in range(len(row)):
-        total += row[place]
-    return total
-"""
-
-
-@ours_alone
-def test_only_sums_that_may_be_reordered_are_optimised_before_they_are_linked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What has one order has the same bits however often it is optimised."""
-    (tmp_path / "sums.py").write_text(REORDERED)
-    module, optimised = run_path(str(tmp_path / "sums.py")), []
-    whole = JITCodeLibrary._optimize_functions
-
-    def noting(self: Any, code: Any) -> None:
-        optimised.append(self.name)
-        whole(self, code)
-
-    monkeypatch.setattr(JITCodeLibrary, "_optimize_functions", noting)
-    row = np.arange(9.0)
-    assert [module[name](row) for name in ("in_order", "reordered")] == [36.0, 36.0]
-    assert set(optimised) == {"reordered"}
