@@ -298,8 +298,8 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     outline: the first levels of the tree of a corpus in memory, with words and the documents'
     shares, without a fit. outline_cost: its cost as a part of a fit, from counts of operations;
     infinity where there is no outline. A backend has both or neither.
-    short: settings of a fit of few iterations whose nodes come back in resamples as often as those
-    of a whole fit.
+    short: settings of a fit of few iterations whose nodes come back in resamples nearly as often as
+    those of a whole fit.
     draw_hyperparameters: draws the hyperparameters that a fit with these settings samples from
     their priors, arrays by name. ``simulate`` takes them as a fourth argument, ``drawn``, in place
     of the config's values.

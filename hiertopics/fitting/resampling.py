@@ -6,6 +6,8 @@ theory/agreement 4.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +34,8 @@ PART = 0.9
 PERMUTATIONS = 20
 
 
-class Basis(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Basis:
     """A tree whose nodes are supported. lengths: int64 [n_docs], tokens of its documents.
 
     word_counts: int64 [n_words], tokens of each word; None in a tree without words.
@@ -43,10 +46,15 @@ class Basis(NamedTuple):
     lengths: I64
     word_counts: I64 | None
 
-    @property
+    @cached_property
     def shares(self) -> TreeShares:
         """The shares of the documents."""
         return tree_shares(self.tree, self.theta)
+
+    @cached_property
+    def shares_of_words(self) -> TreeShares:
+        """The shares of the words."""
+        return tree_shares(self.tree, word_shares(self.tree))
 
 
 class Held(NamedTuple):
@@ -83,10 +91,8 @@ def held_against(
         return Held(documents, None)
     known = np.flatnonzero((basis.word_counts > 0) & (counts > 0))
     tokens = basis.word_counts[known]
-    sides = [
-        masses(tree_shares(one, word_shares(one)).of_documents(known), tokens)
-        for one in (basis.tree, tree)
-    ]
+    both = (basis.shares_of_words, tree_shares(tree, word_shares(tree)))
+    sides = [masses(shares.of_documents(known), tokens) for shares in both]
     words_rng = seeds.derive(seed, "support words", number)
     words = transfer(sides[0], sides[1], word_orders(tokens, PERMUTATIONS, words_rng))
     return Held(documents, words)

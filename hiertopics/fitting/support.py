@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -255,7 +256,7 @@ def _compared(
 ) -> Held:
     """Return what another run says; by words only where both have the same ones."""
     same = basis.word_counts is not None and other.vocab == run.vocab
-    own = basis if same else basis._replace(word_counts=None)
+    own = basis if same else replace(basis, word_counts=None)
     return held_against(
         run.experiment.seed, own, number, rows, tree, theta, other.split.word_counts
     )

@@ -120,6 +120,8 @@ CHANGES: tuple[Change, ...] = (
     ),
     *(Change(3, backend, "inference.burst_aside", 100) for backend in ASIDE),
     Change(3, "hdp-gibbs", "inference.burst_aside", 0),
+    Change(3, "nhdp-variational", "inference.start_passes", 200),
+    Change(3, "nhdp-variational", "inference.start_words", 3000),
     *(
         Change(3, backend, key, before)
         for backend in ("nhdp-variational", "nhdp-gibbs")

@@ -218,6 +218,22 @@ def assert_areas(state: State) -> None:
     assert (held.max(axis=1) > 0.8 * held.sum(axis=1)).all()
 
 
+def test_factorisations_have_the_passes_of_the_settings(
+    few: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By default those of a whole effort."""
+    seen, find = [], branching.branches_of
+
+    def noted(counts: Any, n_branches: int, seeds: Seeds, effort: branching.Effort) -> I64:
+        seen.append(effort.passes)
+        return find(counts, n_branches, seeds, effort)
+
+    monkeypatch.setattr(branching, "branches_of", noted)
+    started(start_passes=7)
+    started()
+    assert seen == [7, branching.WHOLE.passes]
+
+
 def test_stopping_at_branches_and_groups_weighs_little(few: None) -> None:
     """Of the nodes with children only those that no branch was found for keep their weight."""
     state = started(stop_weight=2.0)

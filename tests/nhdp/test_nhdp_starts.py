@@ -33,6 +33,7 @@ from hiertopics.families.nhdp.summary import (
     summarise,
     weigh,
 )
+from hiertopics.settings import history
 
 RNG = np.random.default_rng(0)
 TEXT = corpus_of(RNG.poisson(0.8, (20, 15)))
@@ -85,6 +86,15 @@ def test_the_number_of_leaves_is_that_of_the_documents_trained_on() -> None:
     for corpus, n in ((few, 20), (many, 500)):
         same = settings_of(variational, truncation=n)
         assert variational.memory(corpus, free) == variational.memory(corpus, same)
+
+
+@pytest.mark.parametrize("backend", ["nhdp-variational", "nhdp-gibbs"])
+def test_runs_of_earlier_versions_keep_their_number_of_leaves(backend: str) -> None:
+    """One that is given stays what it is."""
+    meant = history.left_out({}, backend, 2)["model"]
+    assert isinstance(meant, dict) and meant["truncation"] == 500
+    meant = history.left_out({"model": {"truncation": 60}}, backend, 2)["model"]
+    assert isinstance(meant, dict) and "truncation" not in meant
 
 
 def test_topics_are_divided_as_the_page_says() -> None:

@@ -43,6 +43,31 @@ def test_words_of_a_subject_are_a_cluster() -> None:
     assert found.n_topics == len(set(found.cluster.tolist())) == 4
 
 
+def test_few_words_for_each_topic_are_the_most_frequent_ones() -> None:
+    counts = sparse.csr_array(subjects().astype(float))
+    found = flat_starts.clusters_of(counts, 2, np.float64, words_per_topic=5)
+    totals = subjects().sum(axis=0)
+    assert np.flatnonzero(found.cluster >= 0).tolist() == sorted(np.argsort(-totals)[:10].tolist())
+    assert found.n_topics == 2
+
+
+def test_a_start_within_branches_clusters_as_many_words_as_it_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of each branch."""
+    seen, find = [], flat_starts.clusters_of
+
+    def noted(*given: Any) -> flat_starts.Clusters:
+        seen.append(given[-1])
+        return find(*given)
+
+    monkeypatch.setattr(flat_starts, "clusters_of", noted)
+    monkeypatch.setattr(flat_starts, "FEWEST_TOPICS", 4)
+    told = settings_of(variational, start_iterations=2, start_words=5, trials=0)
+    starts.init(variational.prepare(corpus_of(subjects()), told), told, at(0))
+    assert len(seen) > 1 and set(seen) == {5}
+
+
 def test_seeds_make_no_difference() -> None:
     one, other = (begun(TEXT, seed=seed) for seed in (0, 1))
     assert one.resp.tobytes() == other.resp.tobytes()  # type: ignore[attr-defined]

@@ -180,6 +180,23 @@ InnerShare = Annotated[
     ),
 ]
 
+StartPasses = Annotated[
+    int,
+    Meta(
+        ge=1,
+        description="Passes of each factorisation that finds branches, at most. It ends before "
+        "when a pass changes little.",
+    ),
+]
+
+StartWords = Annotated[
+    int,
+    Meta(
+        ge=4,
+        description="Words for each topic, at most, that are clustered to begin topics with: the "
+        "most frequent ones. Never more than 3000 at a time.",
+    ),
+]
 
 Least = Annotated[
     float,
@@ -208,6 +225,8 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
     hyper_every: HyperEvery = 5
     start: Start = "groups"
     start_iterations: StartIterations = 200
+    start_passes: StartPasses = 200
+    start_words: StartWords = 3000
     responsibilities: Responsibilities = "auto"
     inner_share: InnerShare = 0.8
     least: Least = 0.1

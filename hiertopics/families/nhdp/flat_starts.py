@@ -157,23 +157,29 @@ def by_words(
     order: Order,
     context: Context,
     dtype: DTypeLike,
+    words_per_topic: int = MOST_WORDS,
 ) -> Responsibilities:
     """Return q(z) by words and documents, for at most n_topics, and its counts.
 
-    counts: float64 [n_docs, n_words], of ``data``. The same corpus gives the same start.
+    counts: float64 [n_docs, n_words], of ``data``. words_per_topic: clustered, at most. The same
+    corpus gives the same start.
     """
-    found = clusters_of(counts, n_topics, dtype, data.seeds)
+    found = clusters_of(counts, n_topics, dtype, data.seeds, words_per_topic)
     bounds = data.cells.doc_bounds[1:-1]
     messages = [found._replace(theta=theta) for theta in np.split(found.theta, bounds)]
     return order.begun(data, suggested, messages, found.n_topics, context, dtype)
 
 
 def clusters_of(
-    counts: sparse.csr_array, n_topics: int, dtype: DTypeLike, seeds: Seeds = seedwords.NONE
+    counts: sparse.csr_array,
+    n_topics: int,
+    dtype: DTypeLike,
+    seeds: Seeds = seedwords.NONE,
+    words_per_topic: int = MOST_WORDS,
 ) -> Clusters:
     """Return clusters of words, their shares in documents, and the words of these documents."""
-    n_named = len(seeds.names)
-    words = np.setdiff1d(frequent(counts), seeds.word)
+    n_named, most = len(seeds.names), min(words_per_topic * n_topics, MOST_WORDS)
+    words = np.setdiff1d(frequent(counts, most), seeds.word)
     n = min(n_clusters(counts, n_topics), n_topics - n_named, len(words))
     words = words[: len(words) * (n > 0)]
     labels = n_named + labels_at(linkage_of(counts[:, words]), n)[: len(words)]
@@ -204,10 +210,10 @@ def most_clusters(n_words: int, n_topics: int) -> int:
     return max(min(n_topics, min(n_words, MOST_WORDS) // WORDS_PER_TOPIC), 1)
 
 
-def frequent(counts: sparse.csr_array) -> I64:
+def frequent(counts: sparse.csr_array, most: int = MOST_WORDS) -> I64:
     """Return the words that are clustered, ascending; at least one."""
     totals = np.asarray(counts.sum(axis=0)).ravel()
-    ranked = np.argsort(-totals, kind="stable")[:MOST_WORDS]
+    ranked = np.argsort(-totals, kind="stable")[:most]
     return np.sort(ranked[: max(int((totals > 0).sum()), 1)])
 
 

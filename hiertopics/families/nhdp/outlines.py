@@ -87,5 +87,6 @@ def outline_cost(corpus: Bags, settings: VariationalSettings) -> float:
         share * inference.start_iterations for share in (starts.INSIDE, starts.TOGETHER)
     )
     fit = n_topics * (inside / n_branches + together) + USUAL * inference.iterations
-    fit += branching.WHOLE.cost(n_branches) / FASTER
+    effort = branching.WHOLE._replace(passes=inference.start_passes)
+    fit += effort.cost(n_branches) / FASTER
     return QUICK.cost(n_branches) / FASTER / fit

@@ -226,7 +226,8 @@ def grouped(
     Topics are found within branches, or, of long documents, in the whole corpus.
     """
     counts, n_named = counts_of(data), len(data.seeds.names)
-    branch = branching.branches_of(counts, n_branches, data.seeds)
+    effort = branching.WHOLE._replace(passes=settings.inference.start_passes)
+    branch = branching.branches_of(counts, n_branches, data.seeds, effort)
     find_topics = topics_across if are_long(data) else topics_within
     flat, inside = find_topics(branch, data, settings, context, dtype)
     described = features(flat, data)
@@ -287,6 +288,7 @@ def topics_within(
             structs.replace(model, truncation=max(round(share * n_topics), 2), seeds=None),
             VariationalInference(
                 start_iterations=stages[0],
+                start_words=settings.inference.start_words,
                 responsibilities=settings.inference.responsibilities,
                 start="words",
             ),
@@ -472,7 +474,8 @@ def begin_flat(
     n_topics = settings.model.truncation
     if settings.inference.start == "random":
         return order.start(data, n_topics, context, dtype)
-    return flat_starts.by_words(counts_of(data), data, n_topics, order, context, dtype)
+    n_words = settings.inference.start_words
+    return flat_starts.by_words(counts_of(data), data, n_topics, order, context, dtype, n_words)
 
 
 class Known(NamedTuple):
