@@ -46,7 +46,7 @@ EXAMPLES = {
         "first-tree.md",
         (
             "hiertopics show-tree",
-            "hiertopics show-tree runs/small --depth 1 --words 12",
+            "hiertopics show-tree runs/small --depth 2 --words 12",
             "hiertopics show-tree runs/small --supported 0.5",
         ),
     ),

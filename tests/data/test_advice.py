@@ -49,6 +49,19 @@ def test_stop_words_tell_their_language(language: str) -> None:
     assert told.endswith(f"; -s data.stop_words={language} leaves them out")
 
 
+@pytest.mark.parametrize("language", COMMON)
+def test_boilerplate_hides_no_stop_words(language: str) -> None:
+    """Each page has 30 words of a footer once, and stop words often, in nine of ten pages."""
+    footer, common = [f"footer{n}" for n in range(30)], COMMON[language][:12]
+    documents = [
+        [*document, *footer, *(3 * common if number % 10 else [])]
+        for number, document in enumerate(texts())
+    ]
+    told = [one for one in advice_on(documents) if "stop words" in one]
+    assert len(told) == 1 and f"words with most tokens are {language} stop words" in told[0]
+    assert told[0].endswith(f"; -s data.stop_words={language} leaves them out")
+
+
 def test_few_stop_words_are_no_language() -> None:
     assert advice_on([[*document, *COMMON["german"][:5]] for document in texts(n_docs=19)]) == []
 

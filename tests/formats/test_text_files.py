@@ -204,3 +204,14 @@ def test_documents_in_memory_without_text() -> None:
     cut = as_corpus([["aa", "bb"], None])
     assert isinstance(cut, Corpus)
     assert cut.counts.sum(axis=1).tolist() == [2, 0]
+
+
+def test_a_note_names_the_files_of_a_folder_that_are_not_read(put: Put, tmp_path: Path) -> None:
+    put("a.txt", "aa bb")
+    put("b.txt", "bb cc")
+    assert read_corpus(Source(tmp_path)).notes == ()
+    for name in ("c.csv", "d.jsonl", "e.jsonl", "f.md", "notes.vocab"):
+        put(name, "text\nother words")
+    note = "only the .txt files of the folder are read, not 1 .csv, 2 .jsonl, 1 .md"
+    assert read_corpus(Source(tmp_path)).notes == (note,)
+    assert check(tmp_path).notes == (note,)

@@ -20,7 +20,8 @@ from hiertopics.corpus.data.languages import COMMON, language_of, unparted
 from hiertopics.corpus.formats.html import INSTALL_HTML
 
 MOST_FREQUENT, MANY_COMMON = 20, 6
-"""Of so many words in most documents so many must be common ones of a language."""
+"""Of so many words in most documents, or with most tokens, so many must be common ones of a
+language."""
 
 EVERYWHERE, FEW_DOCS = 0.8, 20
 """A word or a line in this share of the documents is boilerplate; a smaller corpus tells no such
@@ -157,13 +158,16 @@ def _common_words(corpus: Corpus, order: I64) -> list[Advice]:
     """Return the advice on stop words, and on words that nearly all documents have."""
     advice: list[Advice] = []
     stopped: frozenset[str] = frozenset()
-    first = [corpus.vocab[word] for word in order[:MOST_FREQUENT]]
-    language, common = language_of([word.lower() for word in first])
+    # Boilerplate may fill the first places by documents, long documents those by tokens.
+    by_tokens = np.argsort(-corpus.word_counts, kind="stable")
+    ranks = {"words in most documents": order, "words with most tokens": by_tokens}
+    firsts = {rank: _first_words(corpus, words) for rank, words in ranks.items()}
+    found = {rank: language_of(words) for rank, words in firsts.items()}
+    rank = max(found, key=lambda rank: len(found[rank].words))
+    language, common = found[rank]
     if len(common) >= MANY_COMMON:
         told = _listed(common)
-        what = (
-            f"{len(common)} of the {len(first)} words in most documents are {language} stop words"
-        )
+        what = f"{len(common)} of the {len(firsts[rank])} {rank} are {language} stop words"
         advice.append(Advice(f"{what} ({told})", "stop_words", language))
         stopped = frozenset(COMMON[language])
     if corpus.n_docs < FEW_DOCS:
@@ -183,6 +187,11 @@ def _common_words(corpus: Corpus, order: I64) -> list[Advice]:
         )
         advice.append(Advice(what, "max_df", LIMIT))
     return advice
+
+
+def _first_words(corpus: Corpus, order: I64) -> list[str]:
+    """Return the first words of an order, in small letters."""
+    return [corpus.vocab[word].lower() for word in order[:MOST_FREQUENT]]
 
 
 def _rare_words(spread: I64) -> list[Advice]:

@@ -32,6 +32,8 @@ JSON = (str, int, float, list, dict, type(None))
 HTML = (".html", ".htm")
 SUFFIXES = ((".txt",), (*HTML, ".md", ".rst"))
 """Of files in a folder that are texts; the second ones where there are none of the first."""
+NOT_READ = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".pdf", ".docx", ".gz")
+"""Of files in a folder of texts that may hold documents too, but are not read."""
 LONGEST_FIELD = 2**31 - 1
 ENCODING = "name its encoding, as -s data.encoding=cp1252, or convert it first"
 MISSING = frozenset(("", "nan", "na", "n/a", "#n/a", "<na>", "null", "none"))
@@ -199,7 +201,7 @@ def _texts(folder: Path) -> list[Path]:
 
     A run in the folder, which fits write there, holds none. Raises DataError where there are none.
     """
-    runs = {lock.parent for lock in folder.rglob(".lock") if (lock.parent / "checkpoints").is_dir()}
+    runs = _runs_in(folder)
     for suffixes in SUFFIXES:
         found = [path for suffix in suffixes for path in folder.rglob(f"*{suffix}")]
         texts = [path for path in found if runs.isdisjoint(path.parents)]
@@ -209,6 +211,26 @@ def _texts(folder: Path) -> list[Path]:
     told = ", ".join(f"{count} {suffix or 'without suffix'}" for suffix, count in others.items())
     wanted = " ".join(suffix for suffixes in SUFFIXES for suffix in suffixes)
     raise DataError(folder, f"holds no documents: no {wanted}" + f", but {told}" * bool(told))
+
+
+def _runs_in(folder: Path) -> set[Path]:
+    return {lock.parent for lock in folder.rglob(".lock") if (lock.parent / "checkpoints").is_dir()}
+
+
+def left_aside_note(folder: Path) -> tuple[str, ...]:
+    """Return a note on files of a folder that could be documents and are not read."""
+    texts, runs = set(_texts(folder)), _runs_in(folder)
+    could_be = {*(suffix for suffixes in SUFFIXES for suffix in suffixes), *NOT_READ}
+    others = Counter(
+        path.suffix
+        for path in sorted(folder.rglob("*"))
+        if path.suffix in could_be and path not in texts and runs.isdisjoint(path.parents)
+    )
+    if not others:
+        return ()
+    read = " ".join(sorted({path.suffix for path in texts}))
+    told = ", ".join(f"{count} {suffix}" for suffix, count in others.items())
+    return (f"only the {read} files of the folder are read, not {told}",)
 
 
 def _wanted(source: Source) -> list[str]:

@@ -13,7 +13,13 @@ from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.formats.counting import Pairs
 from hiertopics.corpus.formats.drafts import Draft, Known
 from hiertopics.corpus.formats.metadata import Metadata
-from hiertopics.corpus.formats.records import is_missing, missing_note, naming_note, records
+from hiertopics.corpus.formats.records import (
+    is_missing,
+    left_aside_note,
+    missing_note,
+    naming_note,
+    records,
+)
 from hiertopics.corpus.formats.sidefiles import TagTable, encodes
 from hiertopics.corpus.formats.source import FOLDER, Source
 from hiertopics.corpus.formats.words import Cut, analyser, count_vectorizer, cutter, find_phrases
@@ -58,7 +64,7 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
         tuple(doc_ids) if doc_ids else None,
         None if source.group_field is None else groups.tags(),
         None if source.label_field is None else labels.tags(),
-        notes=_notes(named_by, n_missing, len(groups)),
+        notes=_notes(source, named_by, n_missing, len(groups)),
         snippets=tuple(snippets) if source.snippets else None,
         metadata=metadata.tags(),
     )
@@ -96,13 +102,20 @@ def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> Known:
         into.names(),
         None if source.group_field is None else groups.tags(),
         None if source.label_field is None else labels.tags(),
-        _notes(named_by, n_missing, into.n_docs),
+        _notes(source, named_by, n_missing, into.n_docs),
     )
 
 
-def _notes(named_by: str | None, n_missing: int, n_docs: int) -> tuple[str, ...]:
-    naming = () if named_by is None else (naming_note(named_by),)
-    return (*naming, missing_note(n_missing, n_docs)) if n_missing else naming
+def _notes(
+    source: Source | None, named_by: str | None, n_missing: int, n_docs: int
+) -> tuple[str, ...]:
+    """Return what a reader says of texts. source: None where they come from no file."""
+    notes = () if named_by is None else (naming_note(named_by),)
+    if n_missing:
+        notes = (*notes, missing_note(n_missing, n_docs))
+    if source is not None and source.format == FOLDER:
+        notes = (*notes, *left_aside_note(source.path))
+    return notes
 
 
 class _Held:
@@ -157,7 +170,7 @@ def count_words(
     except ValueError as error:  # what the vectorizer says of an empty vocabulary
         raise DataError("corpus", f"no words in {len(known)} documents") from error
     words = tuple(vectorizer.get_feature_names_out().tolist())
-    return Corpus(counts, words, notes=_notes(None, sum(missing), len(known)))
+    return Corpus(counts, words, notes=_notes(None, None, sum(missing), len(known)))
 
 
 def _analyser(source: Source) -> Cut:
