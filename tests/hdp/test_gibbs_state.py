@@ -15,8 +15,8 @@ from stepping import advance, at, corpus_of, docs_of, settings_of
 from hiertopics.contract.engine import Here, Workers, joined
 from hiertopics.contract.model import Context
 from hiertopics.families.flat import sticks
-from hiertopics.families.flat.table_kernels import SMALL
 from hiertopics.families.hdp import blocks, gibbs, partial, summary
+from hiertopics.families.hdp.table_kernels import SMALL
 from hiertopics.numeric.mixtures import log_rising
 
 CORPUS = random_corpus(91, n_docs=6, n_words=7, largest=4)

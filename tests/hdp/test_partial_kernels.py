@@ -17,13 +17,13 @@ from truth import rows_of
 from hiertopics.base.arrays import F64
 from hiertopics.contract.engine import Each, Workers, as_given, cut, joined
 from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.families.flat import table_kernels
 from hiertopics.families.flat.sweep_kernels import last_place
 from hiertopics.families.hdp import (
     block_kernels,
     block_layout,
     blocks,
     gibbs_kernels,
+    table_kernels,
     topic_kernels,
 )
 from hiertopics.families.hdp.block_layout import Blocks, lay_out, made_piece

@@ -23,7 +23,7 @@ from stepping import corpus_of
 
 from hiertopics.contract.engine import Workers
 from hiertopics.families.flat.layout import lay_out
-from hiertopics.families.flat.table_kernels import SMALL, draw_growth
+from hiertopics.families.hdp.table_kernels import SMALL, draw_growth
 from hiertopics.families.nhdp import learning
 from hiertopics.families.nhdp.learning import all_visits, visits_of
 from hiertopics.families.nhdp.sweep_kernels import growth

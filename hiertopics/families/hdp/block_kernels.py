@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from hiertopics.base.arrays import F32, I32, I64, U8, U16, Bools
 from hiertopics.families.flat.sweep_kernels import last_place
-from hiertopics.families.flat.table_kernels import SMALL
 from hiertopics.families.hdp.block_layout import Piece
+from hiertopics.families.hdp.table_kernels import SMALL
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.lanes import LANES
 from hiertopics.numeric.simd import prefetch_row

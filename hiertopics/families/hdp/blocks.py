@@ -19,11 +19,11 @@ from hiertopics.base.axes import Axes
 from hiertopics.base.room import beside
 from hiertopics.contract.engine import Engine, Shared
 from hiertopics.contract.model import Context
-from hiertopics.families.flat.table_kernels import SMALL
 from hiertopics.families.hdp import block_kernels as kernels
 from hiertopics.families.hdp.block_kernels import Found, Held, Lists, Scratch, Topics
 from hiertopics.families.hdp.block_layout import Piece, room_of
 from hiertopics.families.hdp.summary import Plan, Rows, weigh
+from hiertopics.families.hdp.table_kernels import SMALL
 from hiertopics.families.hdp.topic_kernels import draw_masses, draw_proportions
 from hiertopics.numeric.differences import Difference, caught_up, difference, summed
 from hiertopics.numeric.lanes import LANES, padded

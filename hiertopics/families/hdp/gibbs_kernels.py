@@ -21,8 +21,8 @@ from hiertopics.families.flat.sweep_kernels import (
     words_of_block,
     write_words,
 )
-from hiertopics.families.flat.table_kernels import SMALL
 from hiertopics.families.flat.token_kernels import Tables, draw_n_tables
+from hiertopics.families.hdp.table_kernels import SMALL
 from hiertopics.numeric.jit import kernel
 
 

@@ -45,7 +45,6 @@ from hiertopics.families.flat.concentrations import (
 from hiertopics.families.flat.config import ModelSettings, PosteriorInference
 from hiertopics.families.flat.prediction import EXTRA
 from hiertopics.families.flat.summary import by_size, topic_counts
-from hiertopics.families.flat.table_kernels import SMALL, draw_table_sums
 from hiertopics.families.flat.tokens import in_chains
 from hiertopics.families.hdp import blocks, gibbs, gibbs_kernels
 from hiertopics.families.hdp import summary as common
@@ -54,6 +53,7 @@ from hiertopics.families.hdp.blocks import Local
 from hiertopics.families.hdp.gibbs import Inference, Info, Model, Settings
 from hiertopics.families.hdp.gibbs_kernels import count_cells
 from hiertopics.families.hdp.summary import word_probabilities
+from hiertopics.families.hdp.table_kernels import SMALL, draw_table_sums
 from hiertopics.families.hdp.variational import cvb0
 from hiertopics.numeric.differences import caught_up
 from hiertopics.numeric.mixtures import log_rising

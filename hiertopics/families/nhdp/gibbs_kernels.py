@@ -8,8 +8,8 @@ import numpy as np
 
 from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.families.flat.layout import Cells
-from hiertopics.families.flat.table_kernels import SMALL
 from hiertopics.families.flat.token_kernels import Tables
+from hiertopics.families.hdp.table_kernels import SMALL
 from hiertopics.families.nhdp.document_kernels import unpack
 from hiertopics.families.nhdp.layout import Local
 from hiertopics.numeric.jit import REASSOCIATE, kernel

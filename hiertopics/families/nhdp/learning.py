@@ -16,7 +16,7 @@ from hiertopics.families.flat.concentrations import (
     PRIOR_SHAPE,
 )
 from hiertopics.families.flat.layout import Data, Piece
-from hiertopics.families.flat.table_kernels import SMALL, draw_growth, draw_table_sums
+from hiertopics.families.hdp.table_kernels import SMALL, draw_growth, draw_table_sums
 from hiertopics.families.nhdp import gibbs_kernels as kernels
 from hiertopics.families.nhdp import sweep_kernels
 from hiertopics.families.nhdp.config import Model
