@@ -51,6 +51,10 @@ def infer_command(**options: Any) -> int:
         found = infer(**options, data=data)
     for note in found.corpus.notes:
         tell(f"note: {note}")
+    n_unknown = int((found.lengths == 0).sum())
+    if n_unknown:
+        docs = "1 document has" if n_unknown == 1 else f"{n_unknown} documents have"
+        tell(f"note: {docs} no word that the run knows; the shares say nothing of such a document")
     sizes = {
         "n_docs": len(found.lengths),
         "n_tokens": int(found.lengths.sum()),

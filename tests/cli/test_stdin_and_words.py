@@ -110,6 +110,21 @@ def test_new_texts_are_cut_like_those_of_the_run(call: Callable[..., Any], tmp_p
     (tmp_path / "b.jsonl").write_text('{"text": "york of new york"}\n')
     done = call("infer", "run", "b.jsonl", "-o", "b.csv")
     assert "1 documents, 1 tokens, 1 unknown tokens skipped" in done.err
+    assert "no word that the run knows" not in done.err
+
+
+def test_documents_without_a_known_word_are_counted(
+    call: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "a.jsonl").write_text(LINES)
+    assert call("fit", "a.jsonl", "-o", "run", *FLAGS).code == 0
+    unknown = '{"text": "zzzz qqqq"}\n'
+    (tmp_path / "b.jsonl").write_text(f'{{"text": "york"}}\n{unknown}')
+    done = call("infer", "run", "b.jsonl", "-o", "b.csv")
+    assert done.code == 0 and "note: 1 document has no word that the run knows;" in done.err
+    (tmp_path / "c.jsonl").write_text(2 * unknown)
+    done = call("infer", "run", "c.jsonl", "-o", "c.csv")
+    assert "note: 2 documents have no word that the run knows;" in done.err
 
 
 def test_the_tokenizer_of_a_run_is_imported_when_asked_for(

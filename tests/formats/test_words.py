@@ -251,6 +251,8 @@ def test_stop_words_of_a_language(texts: Path, tmp_path: Path) -> None:
     assert set(corpus_of(path, stop_words="german")) == {"baum", "blatt"}
     with pytest.raises(UsageError, match="klingon is neither a file nor a language; there are"):
         corpus_of(path, stop_words="klingon")
+    with pytest.raises(UsageError, match=r"englisch is no language; did you mean english\?"):
+        corpus_of(path, stop_words="englisch")
     with pytest.raises(DataError, match=r"no\.txt: cannot be read"):
         corpus_of(path, stop_words="no.txt")
 

@@ -9,6 +9,7 @@ import hashlib
 import inspect
 from collections import Counter
 from collections.abc import Callable, Container, Iterable
+from difflib import get_close_matches
 from importlib import import_module
 from itertools import pairwise
 from math import log
@@ -177,6 +178,8 @@ def _of_language(name: str) -> frozenset[str]:
     if (meant := lists.LANGUAGE_MAPPING.get(name.lower(), name.lower())) in known and meant != name:
         raise UsageError(f"data.stop_words: {name} is no language; did you mean {meant}?")
     if name not in known:
+        if near := get_close_matches(name.lower(), known, n=1):
+            raise UsageError(f"data.stop_words: {name} is no language; did you mean {near[0]}?")
         raise UsageError(
             f"data.stop_words: {name} is neither a file nor a language; "
             f"there are {', '.join(known)}"
