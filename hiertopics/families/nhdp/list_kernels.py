@@ -30,7 +30,7 @@ from hiertopics.families.flat.sweep_kernels import (
 )
 from hiertopics.families.flat.token_kernels import Tables
 from hiertopics.families.nhdp.gibbs_kernels import Prior
-from hiertopics.numeric.jit import REASSOCIATE, kernel
+from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.lanes import LANES
 from hiertopics.numeric.simd_draws import Int, gather_products, pick_place, sum_list
 
@@ -176,7 +176,7 @@ def sweep_block_by_lists(
 # Arrays come one by one: taken from a tuple they would cost counted references per token.
 
 
-@kernel(fastmath=REASSOCIATE)
+@kernel()
 def redraw_document(
     z: I32,
     words: I32,
@@ -268,10 +268,7 @@ def redraw_document(
                 for family in range(links[below_out, OWN], links[below_out, UNTIL]):
                     factor[family] = factor[above[family]] * local[family]
         if of_all < none:
-            total = np.float32(0.0)
-            for family in range(len(weight)):
-                total += factor[family] * weight[family]
-            of_all = np.float32(eta) * total
+            of_all = np.float32(eta) * sum_of_products(factor, weight, before)
         if word != last_word:
             at_first, n, last_word, same = start[word], length[word], word, False
         if not same:
@@ -313,7 +310,27 @@ def redraw_document(
     return moved
 
 
-@kernel(fastmath=REASSOCIATE)
+@kernel()
+def sum_of_products(one: F32, other: F32, sums: F32) -> float:
+    """Return the sum of one times other, whose lengths are multiples of LANES.
+
+    Each lane adds up its own products, so that vector code keeps the order of the source. sums:
+    scratch, LANES or more.
+    """
+    for lane in range(LANES):
+        sums[lane] = 0.0
+    for first in range(0, len(one), LANES):
+        for lane in range(LANES):
+            sums[lane] += one[first + lane] * other[first + lane]
+    half = LANES // 2
+    while half > 0:
+        for lane in range(half):
+            sums[lane] += sums[lane + half]
+        half //= 2
+    return sums[0]
+
+
+@kernel()
 def go_and_stay(
     stopped: float, passing: float, mass: float, concentration: float, stop_a: float, stop_b: float
 ) -> tuple[float, float]:
@@ -324,7 +341,7 @@ def go_and_stay(
     return reached * (stop_b + gone), reached * (stop_a + stopped) * customers
 
 
-@kernel(fastmath=REASSOCIATE)
+@kernel()
 def stay_at_root(
     stopped: float, passing: float, concentration: float, stop_a: float, stop_b: float
 ) -> float:
