@@ -92,6 +92,19 @@ def test_a_corpus_without_repeats_puts_nothing_aside() -> None:
     assert bursty_gibbs.tables_of_documents(state).sum() == corpus.n_tokens
 
 
+def test_documents_too_short_to_be_parted_are_not_put_aside() -> None:
+    """Titles of six tokens whose words repeat: discount and concentration are drawn."""
+    rows = np.zeros((40, 12), int)
+    rows[np.arange(40), np.arange(40) % 12] = 4
+    rows[np.arange(40), (np.arange(40) + 5) % 12] = 2
+    settings = settings_of(bursty_gibbs.one, **SETTINGS)
+    state, data = begin(bursty_gibbs.one, corpus_of(rows.tolist()), settings)
+    assert (data.doc_lengths < burst_learning.SHORTEST).all()
+    assert state.burst_stage == DRAWN
+    state = advance(bursty_gibbs.one, state, data, settings, 15)
+    assert (bursty_gibbs.tables_of_documents(state) > 0).all()
+
+
 def two_topics(n_docs: int, process: PitmanYor, seed: int) -> tuple[Corpus, np.ndarray]:
     """Return bursty documents of two known topics of 60 words, and these topics [2, 60]."""
     rng = np.random.default_rng(seed)
@@ -193,6 +206,12 @@ def test_a_spoilt_draw_with_documents_aside_is_noticed() -> None:
     state = advance(bursty_gibbs.one, state, data, settings, 3)
     state.burst_stage = HELD
     assert "first slots" in str(bursty_gibbs.flaw(state, data, settings))
+
+
+def test_a_stage_that_no_document_bears_out_is_noticed() -> None:
+    state, data, settings = started(burst_aside=0)
+    state.burst_stage = LEARNING
+    assert "burst_stage" in str(bursty_gibbs.flaw(state, data, settings))
 
 
 def test_draws_from_before_there_were_documents_aside_go_on() -> None:

@@ -262,6 +262,9 @@ def flaw(state: State, data: Data, settings: Settings) -> str | None:
     """Return the flaw of a saved draw in words, None where there is none; see ``Backend``."""
     if not all(state.local.ask(_are_rows, state.burst_stage == LEARNING)):
         return "z has pairs whose tables do not stand in their first slots"
+    aside = gibbs_aside.documents_aside(tables_of_documents(state), data)
+    if state.burst_stage == LEARNING and not len(aside):
+        return "burst_stage says that documents are put aside, and all documents have tables"
     if len(state.seeded) != len(data.seeds.names):
         return f"seeded has {len(state.seeded)} topics, not {len(data.seeds.names)}"
     return miscounted(state, data.n_words, data.seeds, state.seeded, _recounted)

@@ -50,12 +50,12 @@ class Given(NamedTuple):
 
 def put_aside(data: Data, z: I32, repeats: Repeats, context: Context) -> int:
     """Empty the slots z [n_tokens] of the documents that are put aside; return the stage."""
-    if not repeats.n_aside:
-        return DRAWN
     cuts = data.cells.cuts
-    for doc in burst_learning.choose_aside(data, repeats.n_aside, context).tolist():
+    docs = burst_learning.choose_aside(data, repeats.n_aside, context)
+    for doc in docs.tolist():
         z[cuts[doc, 0] : cuts[doc, -1]] = EMPTY
-    return LEARNING
+    # Where all documents are too short to be parted, a and b are drawn.
+    return LEARNING if len(docs) else DRAWN
 
 
 def is_due(iteration: int, repeats: Repeats) -> bool:
