@@ -192,3 +192,12 @@ def test_growth_is_that_of_beta_variables(x: float) -> None:
     assert not drawn[:, 0].any()
     right = -np.log(np.maximum(rng.beta(x, sizes, (4000, len(sizes))), 1e-300)).sum(axis=1)
     assert stats.ks_2samp(drawn[:, 1], right).pvalue > 1e-3
+
+
+def test_nothing_grows_under_no_concentration() -> None:
+    """As of leaves, whose documents may have many tokens there."""
+    histogram = np.zeros((2, SMALL), np.int64)
+    histogram[:, 3] = 5
+    large = np.array([(0, SMALL + 40), (1, SMALL + 40)])
+    found = draw_growth(histogram, large, np.array([0.0, 2.0]), np.random.default_rng(0))
+    assert found[0] == 0.0 and 0.0 < found[1] < np.inf

@@ -89,7 +89,9 @@ def place(part: Parted, phi: Floats, doc_prior: Floats, seating: Seating) -> F64
     resp, found = burst_kernels.fold_in(
         there.astype(np.int32), part.seen[there].astype(np.float64), phi, doc_prior, seating, *FOLD
     )
-    return np.asarray(phi @ document_weights((found @ resp)[None, :], doc_prior)[0])
+    # A product by BLAS rounds as memory is aligned and by the number of its threads.
+    theta = document_weights((found[:, None] * resp).sum(axis=0)[None, :], doc_prior)[0]
+    return np.asarray((phi * theta).sum(axis=1))
 
 
 def from_aside(docs: I64, data: Data, means: MeanTables, place: Place, context: Context) -> float:
@@ -135,7 +137,7 @@ def likelihood(
             totals[doc_of],
             lengths[doc_of],
         )
-        return float(kept_back[scored] @ np.log(chance[scored]))
+        return float((kept_back[scored] * np.log(chance[scored])).sum())
 
     return lambda means: partial(value, means)
 

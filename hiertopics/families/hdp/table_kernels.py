@@ -59,7 +59,9 @@ def draw_growth(histogram: I64, large: I64, concentration: F64, rng: np.random.G
         n_large[large[i, 0]] += 1
     for row in range(n_rows):
         x, n_cells = concentration[row], n_large[row]
-        for count in range(1, SMALL if x > 0.0 else 1):
+        if x <= 0.0:
+            continue
+        for count in range(1, SMALL):
             n_cells += histogram[row, count]
         for seated in range(SMALL - 1):
             n_cells -= histogram[row, seated] if seated > 0 else 0
@@ -68,6 +70,6 @@ def draw_growth(histogram: I64, large: I64, concentration: F64, rng: np.random.G
             growth[row] += rng.standard_gamma(n_cells) / (x + seated)
     for i in range(len(large)):
         x = concentration[large[i, 0]]
-        for seated in range(SMALL - 1, large[i, 1]):
+        for seated in range(SMALL - 1, large[i, 1] if x > 0.0 else 0):
             growth[large[i, 0]] += rng.standard_exponential() / (x + seated)
     return growth
