@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Shown(NamedTuple):
-    """What the help of a command ends with.
+class Examples(NamedTuple):
+    """Examples of one command, and its page of the guide.
 
     guide: a page in ``docs/``. lines: commands, each of at most 76 characters.
     """
@@ -23,7 +23,7 @@ class Shown(NamedTuple):
 
 
 EXAMPLES = {
-    "fit": Shown(
+    "fit": Examples(
         "first-tree.md",
         (
             "hiertopics fit corpus.ldac",
@@ -33,7 +33,7 @@ EXAMPLES = {
             "hiertopics fit corpus.ldac -s model.branches=[6,30] -o runs/small",
         ),
     ),
-    "eval": Shown(
+    "eval": Examples(
         "evaluation.md",
         (
             "hiertopics eval --heldout",
@@ -42,7 +42,7 @@ EXAMPLES = {
             "hiertopics eval runs/small --corpus new.ldac",
         ),
     ),
-    "show-tree": Shown(
+    "show-tree": Examples(
         "first-tree.md",
         (
             "hiertopics show-tree",
@@ -50,7 +50,7 @@ EXAMPLES = {
             "hiertopics show-tree runs/small --supported 0.5",
         ),
     ),
-    "topics": Shown(
+    "topics": Examples(
         "report.md",
         (
             "hiertopics topics",
@@ -59,7 +59,7 @@ EXAMPLES = {
             "hiertopics topics runs/small --by year",
         ),
     ),
-    "docs": Shown(
+    "docs": Examples(
         "first-tree.md",
         (
             "hiertopics docs",
@@ -67,7 +67,7 @@ EXAMPLES = {
             "hiertopics docs runs/small --format csv > documents.csv",
         ),
     ),
-    "report": Shown(
+    "report": Examples(
         "report.md",
         (
             "hiertopics report --open",
@@ -75,7 +75,7 @@ EXAMPLES = {
             "hiertopics report runs/small runs/other -o both.html",
         ),
     ),
-    "label": Shown(
+    "label": Examples(
         "report.md",
         (
             'hiertopics label runs/small 3 "strings and bytes" --note "ask Ann"',
@@ -83,50 +83,50 @@ EXAMPLES = {
             "hiertopics label runs/small --depth 2 --with ./name-nodes",
         ),
     ),
-    "merge": Shown("report.md", ("hiertopics merge runs/small 4 9 -o runs/merged",)),
-    "drop": Shown("report.md", ("hiertopics drop runs/small 4 -o runs/tidy",)),
-    "edit": Shown(
+    "merge": Examples("report.md", ("hiertopics merge runs/small 4 9 -o runs/merged",)),
+    "drop": Examples("report.md", ("hiertopics drop runs/small 4 -o runs/tidy",)),
+    "edit": Examples(
         "report.md",
         (
             "hiertopics edit runs/small -o runs/edited",
             "hiertopics edit runs/small --edits mine.yaml -o runs/edited",
         ),
     ),
-    "shape": Shown(
+    "shape": Examples(
         "nhdp.md",
         (
             "hiertopics shape runs/small --branches 6,30 -o runs/small-6-30",
             "hiertopics shape runs/small --branches 6,30 --refit -o runs/small-6-30",
         ),
     ),
-    "refit": Shown("report.md", ("hiertopics refit runs/small 4 -o runs/below-4",)),
-    "update": Shown(
+    "refit": Examples("report.md", ("hiertopics refit runs/small 4 -o runs/below-4",)),
+    "update": Examples(
         "updating.md",
         ("hiertopics update runs/last-year this-year.ldac -o runs/both-years",),
     ),
-    "import": Shown(
+    "import": Examples(
         "importing.md",
         (
             "hiertopics import tree.json --corpus corpus.ldac -o runs/theirs",
             "hiertopics import levels.txt --form levels --corpus corpus.ldac -o runs/sbm",
         ),
     ),
-    "infer": Shown(
+    "infer": Examples(
         "updating.md",
         (
             "hiertopics infer runs/small new.ldac -o placed.csv",
             "hiertopics infer runs/small new.ldac -o theta.npz",
         ),
     ),
-    "compare": Shown(
+    "compare": Examples(
         "evaluation.md",
         (
             "hiertopics compare runs/small runs/other",
             "hiertopics compare runs/small runs/other --task hierarchy",
         ),
     ),
-    "agree": Shown("nhdp.md", ("hiertopics agree runs/seed0 runs/seed1 runs/seed2 --write",)),
-    "support": Shown(
+    "agree": Examples("nhdp.md", ("hiertopics agree runs/seed0 runs/seed1 runs/seed2 --write",)),
+    "support": Examples(
         "evaluation.md",
         (
             "hiertopics support",
@@ -134,25 +134,25 @@ EXAMPLES = {
             "hiertopics support runs/theirs --against runs/part-00",
         ),
     ),
-    "judge": Shown(
+    "judge": Examples(
         "evaluation.md",
         (
             "hiertopics judge runs/small -o sheet.csv",
             "hiertopics judge --score sheet.csv",
         ),
     ),
-    "consensus": Shown(
+    "consensus": Examples(
         "nhdp.md",
         ("hiertopics consensus runs/seed0 runs/seed1 runs/seed2 -o runs/agreed",),
     ),
-    "export": Shown(
+    "export": Examples(
         "report.md",
         (
             "hiertopics export -o tree.graphml",
             "hiertopics export runs/small -o tree.nwk --depth 2",
         ),
     ),
-    "convert": Shown(
+    "convert": Examples(
         "formats.md",
         (
             "hiertopics convert corpus.ldac corpus.mtx",
@@ -160,25 +160,25 @@ EXAMPLES = {
             "hiertopics convert corpus.ldac corpus.shards -s data.min_df=3",
         ),
     ),
-    "check": Shown(
+    "check": Examples(
         "formats.md",
         (
             "hiertopics check corpus.ldac",
             "hiertopics check papers.csv --text-field abstract",
         ),
     ),
-    "config": Shown("backends.md", ("hiertopics config nhdp-variational > my.yaml",)),
-    "simulate": Shown(
+    "config": Examples("backends.md", ("hiertopics config nhdp-variational > my.yaml",)),
+    "simulate": Examples(
         "backends.md",
         ("hiertopics simulate hdp-pcvb0 -o drawn.ldac -s model.truncation=10",),
     ),
-    "sweep": Shown(
+    "sweep": Examples(
         "batch.md",
         (
             "hiertopics sweep my.yaml --grid model.eta=0.01,0.1 --seeds 0:5 > jobs.txt",
             "hiertopics sweep my.yaml corpus.ldac --grid backend=hdp-cvb0,hdp-gibbs",
         ),
     ),
-    "backends": Shown("backends.md", ("hiertopics backends", "hiertopics backends --json")),
-    "completion": Shown("installing.md", ("hiertopics completion bash --install",)),
+    "backends": Examples("backends.md", ("hiertopics backends", "hiertopics backends --json")),
+    "completion": Examples("installing.md", ("hiertopics completion bash --install",)),
 }

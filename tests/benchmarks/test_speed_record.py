@@ -1,4 +1,7 @@
-"""What the record of speed says has moved: ratios beyond their noise, of one processor and peer."""
+"""The record of speed: a ratio has moved if it differs by more than its noise.
+
+Only ratios of the same processor and the same version of a peer compare.
+"""
 
 from __future__ import annotations
 

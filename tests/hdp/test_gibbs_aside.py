@@ -16,7 +16,7 @@ from hiertopics.contract.states import to_arrays
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.flat.seat_kernels import EMPTY
 from hiertopics.families.hdp import burst_learning, bursty_gibbs, gibbs_aside
-from hiertopics.families.hdp.gibbs_aside import DRAWN, HELD, LEARNING, Given
+from hiertopics.families.hdp.gibbs_aside import DRAWN, HELD, LEARNING, HeldTopics
 from hiertopics.fitting import driver
 from hiertopics.fitting.loop import Stop
 from hiertopics.numeric.pitman_yor import PitmanYor, mean_tables, predictive
@@ -126,11 +126,11 @@ def two_topics(n_docs: int, process: PitmanYor, seed: int) -> tuple[Corpus, np.n
     return corpus_of(rows), phi
 
 
-def given_of(phi: np.ndarray, process: PitmanYor) -> Given:
+def given_of(phi: np.ndarray, process: PitmanYor) -> HeldTopics:
     """Return topics that are as good as known."""
     counts = np.round(1e8 * phi.T).astype(np.int32)
     n_k = counts.sum(axis=0, dtype=np.float64) + 60e-9
-    return Given(counts, n_k, np.full(60, 1e-9), np.ones(2), process)
+    return HeldTopics(counts, n_k, np.full(60, 1e-9), np.ones(2), process)
 
 
 def test_a_planted_process_is_learned() -> None:

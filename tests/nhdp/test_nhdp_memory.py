@@ -1,4 +1,4 @@
-"""What the start holds: arrays go as soon as nobody needs them."""
+"""Memory of the start: it frees each array after the last use."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ def _redraw_process(state: State, data: Data, settings: Settings, context: Conte
 def _learn_process(state: State, data: Data, context: Context) -> None:
     """Take the discount and concentration that documents put aside ask for."""
     docs = gibbs_aside.documents_aside(tables_of_documents(state), data)
-    learned = gibbs_aside.learn(_given(state, data), docs, data, context)
+    learned = gibbs_aside.learn(_held_topics(state, data), docs, data, context)
     state.burst_discount, state.burst_concentration = learned
 
 
@@ -179,16 +179,16 @@ def _let_join(state: State, data: Data, context: Context) -> None:
     """Learn once more; then all documents have tables, and what was learned is held."""
     _learn_process(state, data, context)
     docs = gibbs_aside.documents_aside(tables_of_documents(state), data)
-    joining = gibbs_aside.seats_for(_given(state, data), docs, data, context)
+    joining = gibbs_aside.seats_for(_held_topics(state, data), docs, data, context)
     gibbs_aside.join(state, data, joining)
     state.burst_stage = HELD
 
 
-def _given(state: State, data: Data) -> gibbs_aside.Given:
+def _held_topics(state: State, data: Data) -> gibbs_aside.HeldTopics:
     """Return the topics and priors that place documents."""
     word, doc = state.word_mass * state.tau, state.alpha * state.pi
     n_k = state.n_k + data.seeds.totals(len(state.n_k), state.seeded) + state.word_mass
-    return gibbs_aside.Given(state.n_wk, n_k, word, doc, state.process)
+    return gibbs_aside.HeldTopics(state.n_wk, n_k, word, doc, state.process)
 
 
 def _draw_process(state: State, data: Data, context: Context) -> None:

@@ -31,10 +31,12 @@ DRAWN, LEARNING, HELD = range(3)
 """Stages of a fit: a and b are drawn; learned from documents that are put aside; held."""
 
 
-class Given(NamedTuple):
-    """What documents are placed by. n_wk: int32 [n_words, T], with seed words. n_k: float [T],
-    tables of topics, seed words and the words' prior among them. word, doc: pseudo-counts of words
-    [n_words] and of topics [T]. process: a and b.
+class HeldTopics(NamedTuple):
+    """Topics of a draw, held while documents are placed under them.
+
+    n_wk: int32 [n_words, T], tables by word and topic, with seed words. n_k: float [T], tables of
+    topics, including seed words and the words' prior. word, doc: pseudo-counts of words [n_words]
+    and of topics [T]. process: a and b.
     """
 
     n_wk: I32
@@ -71,7 +73,7 @@ def pairs_of(data: Data, doc: int) -> tuple[I32, I64]:
     return words, counts.astype(np.int64)
 
 
-def learn(given: Given, docs: I64, data: Data, context: Context) -> PitmanYor:
+def learn(held: HeldTopics, docs: I64, data: Data, context: Context) -> PitmanYor:
     """Return the a and b under which documents put aside predict best what is kept back of them."""
     pairs = [pairs_of(data, doc) for doc in docs.tolist()]
     parts = [
@@ -79,19 +81,20 @@ def learn(given: Given, docs: I64, data: Data, context: Context) -> PitmanYor:
         for pair, doc in zip(pairs, docs.tolist(), strict=True)
     ]
     counts = np.unique(np.concatenate([part.seen[part.seen > 0] for part in parts]))
-    seating = Seating(mean_tables(counts, given.process.discount), given.process.concentration)
-    chances = context.map(partial(_place, given, seating), parts)
+    seating = Seating(mean_tables(counts, held.process.discount), held.process.concentration)
+    chances = context.map(partial(_place, held, seating), parts)
     value_under = burst_learning.likelihood(parts, chances)
     return search(lambda discount: value_under(mean_tables(counts, discount))).process
 
 
-def _place(given: Given, seating: Seating, part: Parted) -> F64:
-    return burst_learning.place(part, given.topics_of(part.words), given.doc, seating)
+def _place(held: HeldTopics, seating: Seating, part: Parted) -> F64:
+    return burst_learning.place(part, held.topics_of(part.words), held.doc, seating)
 
 
 class Joining(NamedTuple):
-    """A document that joins. doc: its number. words, topics: int32, those of its tokens in order,
-    EMPTY where a pair has more of them than it may have tables.
+    """A document that joins. doc: its number. words, topics: int32 [n], of its tokens in order.
+
+    A topic is EMPTY where a pair has more tokens than it may have tables.
     """
 
     doc: int
@@ -99,23 +102,23 @@ class Joining(NamedTuple):
     topics: I32
 
 
-def seats_for(given: Given, docs: I64, data: Data, context: Context) -> list[Joining]:
+def seats_for(held: HeldTopics, docs: I64, data: Data, context: Context) -> list[Joining]:
     """Return documents with a table for each token, whose topics are drawn where these place it."""
     pairs = [pairs_of(data, doc) for doc in docs.tolist()]
     counts = np.unique(np.concatenate([counts for _, counts in pairs]))
-    seating = Seating(mean_tables(counts, given.process.discount), given.process.concentration)
+    seating = Seating(mean_tables(counts, held.process.discount), held.process.concentration)
     messages = [(doc, *pair) for doc, pair in zip(docs.tolist(), pairs, strict=True)]
-    return list(context.map(partial(_seat, given, seating, context), messages))
+    return list(context.map(partial(_seat, held, seating, context), messages))
 
 
 def _seat(
-    given: Given, seating: Seating, context: Context, message: tuple[int, I32, I64]
+    held: HeldTopics, seating: Seating, context: Context, message: tuple[int, I32, I64]
 ) -> Joining:
     doc, words, counts = message
     here = np.arange(len(words), dtype=np.int32)
     of_tokens = counts.astype(np.float64)
     resp, _ = burst_kernels.fold_in(
-        here, of_tokens, given.topics_of(words), given.doc, seating, *FOLD
+        here, of_tokens, held.topics_of(words), held.doc, seating, *FOLD
     )
     pair_of = np.repeat(here, counts)
     sums = np.cumsum(resp, axis=1)[pair_of]

@@ -9,8 +9,8 @@ and both are relative to the ``go`` of the root, which takes the share of its ow
 family, the children of a node, has one factor, and a token that comes or goes changes the shares
 of its path, and the factors of families below the first node where paths part.
 
-The sum over all nodes is in two parts: of the nodes that the word has, a short list, and eta times
-the sum of share_i factor_p, of which each family keeps the sum of its shares.
+The sum over all nodes has two parts. The first is over the nodes that the word has, a short list.
+The second is eta times the sum of share_i factor_p; for it each family keeps the sum of its shares.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from hiertopics.numeric.lanes import LANES
 from hiertopics.numeric.simd_draws import Int, gather_products, pick_place, sum_list
 
 PASSING, STOPPED, TOKENS, INVERSE, MASS, CONCENTRATION, STOP_A, STOP_B = range(8)
-"""What is known of a node, float64 [K, 8]: a line of the cache for each.
+"""Columns of the table of nodes, float64 [K, 8], whose rows are lines of the cache.
 
-Tokens of the document at and below it, and at it; all tokens there, and 1 / (these + eta_total);
-the rest as in ``Prior``.
+PASSING: tokens of the document at and below the node. STOPPED: tokens of the document at the node.
+TOKENS: tokens of all documents there. INVERSE: 1 / (TOKENS + eta_total). The rest as in ``Prior``.
 """
 
 PARENT, MEMBER, OWN, UNTIL = range(4)
-"""Where a node hangs, int64 [K, 4].
+"""Columns of the table of links, int64 [K, 4].
 
-Its parent, and the family that it is in; the families at and below it are ``OWN .. UNTIL``, none of
-a leaf.
+PARENT: the parent of the node. MEMBER: the family that the node is in. ``OWN .. UNTIL``: the
+families at and below the node; a leaf has none.
 """
 
 
@@ -65,7 +65,7 @@ class Families(NamedTuple):
 
 
 class Mixture(NamedTuple):
-    """How a document mixes the nodes.
+    """The shares of the nodes in a document.
 
     share: float32 [K]. local: float32 [F], the part of a family's factor that is its parent's.
     factor: float32, filled up with 0 to whole vectors. exact: float64 [F], the sum of a family's
@@ -109,7 +109,7 @@ def families_of(parent: I32, first: I64) -> Families:
 
 @kernel()
 def nodes_of(n_k: I64, prior: Prior) -> F64:
-    """Return what is known of the nodes before there is a document."""
+    """Return the table of nodes before there is a document; see ``PASSING``."""
     nodes = np.zeros((len(n_k), 8))
     for node in range(len(n_k)):
         nodes[node, TOKENS] = n_k[node]
@@ -334,7 +334,10 @@ def sum_of_products(one: F32, other: F32, sums: F32) -> float:
 def go_and_stay(
     stopped: float, passing: float, mass: float, concentration: float, stop_a: float, stop_b: float
 ) -> tuple[float, float]:
-    """Return what an inner node but the root passes on to its children, and keeps."""
+    """Return the factor that an inner node gives to its children, and its own share.
+
+    The root is no such node.
+    """
     gone = passing - stopped
     customers = gone + concentration
     reached = (passing + mass) / ((stop_a + stop_b + passing) * customers)
@@ -345,7 +348,7 @@ def go_and_stay(
 def stay_at_root(
     stopped: float, passing: float, concentration: float, stop_a: float, stop_b: float
 ) -> float:
-    """Return what the root keeps over what each of its children's shares is multiplied by."""
+    """Return the share of the root, divided by the factor that all other nodes have in common."""
     gone = passing - stopped
     return (stop_a + stopped) * (gone + concentration) / (stop_b + gone)
 

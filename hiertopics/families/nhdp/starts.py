@@ -438,7 +438,7 @@ def fit_flat(
 
 
 def _counts_alone(piece: InCells, local: Any, _: None) -> tuple[None, Floats]:
-    """Answer with the counts of documents, of which nothing stays."""
+    """Answer with the counts of documents; the piece keeps no state."""
     return None, local.n_dk
 
 
