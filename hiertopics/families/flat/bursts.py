@@ -102,7 +102,8 @@ class Repeats(NamedTuple):
     counts: int64, the distinct numbers of tokens of pairs, ascending. longer: int64, the numbers of
     documents with more than 1, 2, .. tokens. start: iterations in which no table comes or goes.
     chance: the geometric mean over all tokens of the share of their word. n_aside: documents that
-    are put aside. join: iterations after which they join the others.
+    are put aside. join: iterations after which they join the others. every: iterations from one
+    update by documents put aside to the next.
     """
 
     counts: I64
@@ -111,6 +112,7 @@ class Repeats(NamedTuple):
     chance: float
     n_aside: int = 0
     join: int = 0
+    every: int = EVERY
 
     @property
     def there(self) -> bool:

@@ -21,7 +21,7 @@ from hiertopics.base.arrays import F64, I32, I64, Floats
 from hiertopics.contract.model import Context
 from hiertopics.families.flat import burst_kernels
 from hiertopics.families.flat.burst_kernels import Seating
-from hiertopics.families.flat.bursts import Plan
+from hiertopics.families.flat.bursts import Plan, Repeats
 from hiertopics.families.flat.layout import Data
 from hiertopics.families.flat.summary import document_weights
 from hiertopics.numeric.pitman_yor import PitmanYor, predictive, search
@@ -55,7 +55,7 @@ Place = Callable[[Parted], F64]
 """Returns p_w of each word of a document, float64 [n_pairs], placed by what is seen of it."""
 
 
-def is_due(iteration: int, plan: Plan) -> bool:
+def is_due(iteration: int, plan: Plan | Repeats) -> bool:
     """Tell whether an iteration ends with an update of b: at times, once tables are refitted."""
     since = iteration - plan.start - 1
     return plan.every is not None and since >= 0 and since % plan.every == 0

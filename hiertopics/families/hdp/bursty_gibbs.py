@@ -27,8 +27,8 @@ from hiertopics.families.flat.seats import Seated
 from hiertopics.families.flat.summary import topic_counts
 from hiertopics.families.flat.token_kernels import Tables
 from hiertopics.families.flat.tokens import in_chains, miscounted, recounted_by
+from hiertopics.families.hdp import burst_learning, gibbs, gibbs_aside
 from hiertopics.families.hdp import bursty_gibbs_kernels as kernels
-from hiertopics.families.hdp import gibbs, gibbs_aside
 from hiertopics.families.hdp.gibbs import Settings
 from hiertopics.families.hdp.gibbs_aside import DRAWN, HELD, LEARNING
 from hiertopics.numeric.pitman_yor import PitmanYor, log_stirling
@@ -160,7 +160,7 @@ def tables_of_documents(state: State) -> I64:
 def _redraw_process(state: State, data: Data, settings: Settings, context: Context) -> None:
     """Learn discount and concentration, or draw them, where it is time."""
     iteration = context.iteration
-    learns = state.burst_stage == LEARNING and gibbs_aside.is_due(iteration, repeats_in(data))
+    learns = state.burst_stage == LEARNING and burst_learning.is_due(iteration, repeats_in(data))
     draws = state.burst_stage == DRAWN and iteration % seats.EVERY == 0
     if learns:
         _learn_process(state, data, context)

@@ -197,7 +197,7 @@ def by_word(data: Data, first_doc: int = 0) -> tuple[I64, I64]:
 
 
 def begin_without_entries(piece: InCells, n_dk: Table) -> Local:
-    """Return the state of a piece of which only the counts [n_docs, T] are known."""
+    """Return the state of a piece from its counts alone [n_docs, T]."""
     kind = np.uint16 if n_dk.shape[1] <= 1 << 16 else np.uint32
     n_pairs = len(piece.cells.word)
     return Local(np.empty((n_pairs, 0), kind), np.empty((n_pairs, 0), np.float32), n_dk)

@@ -19,7 +19,7 @@ from hiertopics.contract.engine import Each
 from hiertopics.contract.model import Context
 from hiertopics.families.flat import burst_kernels
 from hiertopics.families.flat.burst_kernels import Seating
-from hiertopics.families.flat.bursts import EVERY, Repeats
+from hiertopics.families.flat.bursts import Repeats
 from hiertopics.families.flat.layout import Data, Piece
 from hiertopics.families.flat.seat_kernels import EMPTY
 from hiertopics.families.hdp import burst_learning
@@ -58,12 +58,6 @@ def put_aside(data: Data, z: I32, repeats: Repeats, context: Context) -> int:
         z[cuts[doc, 0] : cuts[doc, -1]] = EMPTY
     # Where all documents are too short to be parted, a and b are drawn.
     return LEARNING if len(docs) else DRAWN
-
-
-def is_due(iteration: int, repeats: Repeats) -> bool:
-    """Tell whether an iteration ends with an update of a and b."""
-    since = iteration - repeats.start - 1
-    return since >= 0 and since % EVERY == 0
 
 
 def pairs_of(data: Data, doc: int) -> tuple[I32, I64]:
