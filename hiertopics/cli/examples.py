@@ -30,7 +30,7 @@ EXAMPLES = {
             "hiertopics fit texts -s data.stop_words=english -s data.min_df=3 --report",
             "hiertopics fit papers.csv --text-field abstract --auto",
             "hiertopics fit corpus.ldac -b hdp-cvb0 -s model.truncation=200 --seed 1",
-            "hiertopics fit corpus.ldac -s model.branches=[6,30] -o runs/small",
+            'hiertopics fit corpus.ldac -s "model.branches=[6,30]" -o runs/small',
         ),
     ),
     "eval": Examples(
