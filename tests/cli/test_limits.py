@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from faults import failing, refusals
+from nights import by_night
 
 from hiertopics.base.visible import in_letters
 from hiertopics.corpus.data.corpus import Corpus
@@ -116,7 +117,9 @@ def test_a_full_stdout_says_that_files_are_written(
 @pytest.mark.parametrize(
     "command", ["fit", "merge", "drop", "shape", "refit", "update", "consensus"]
 )
-@pytest.mark.parametrize("there", [False, True], ids=["no folder", "a folder with a note"])
+@pytest.mark.parametrize(
+    "there", [*by_night(False), True], ids=["no folder", "a folder with a note"]
+)
 def test_a_full_disk_leaves_no_half_of_a_run(
     fit_tiny: Callable[..., Any],
     call: Call,

@@ -249,6 +249,7 @@ def test_a_worker_that_stops_answering_is_named_and_costs_no_byte(
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_worker_that_stays_silent_is_given_up(tiny_file: Path, tmp_path: Path) -> None:
     """After as long as Dask's own setting says; its nanny starts another one."""
     fitted(tiny_file, tmp_path / "here", "hdp-cvb0")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from bursty_geweke import joint_test
+from nights import by_night
 
 from hiertopics.families.flat import seats
 from hiertopics.families.hdp import bursty_gibbs_kernels
@@ -19,7 +20,7 @@ sweep_block: Any = bursty_gibbs_kernels.sweep_block_by_lists
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sweep", ["sparse", "dense"])
+@pytest.mark.parametrize("sweep", ["sparse", *by_night("dense")])
 def test_prior_draws_stay_prior_draws(sweep: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Process, concentrations, tables, topics and words after ten rounds are as before."""
     monkeypatch.setattr(seats, "RATE", FEW_TOKENS)

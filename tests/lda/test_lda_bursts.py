@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from joint import Outcome, Story
 from lda_cases import settings_of
+from nights import by_night
 from seats_twin import State, Twin, as_numbered
 from stepping import advance, at, begin, corpus_of
 
@@ -200,7 +201,7 @@ def narrow_priors(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("narrow_priors")
-@pytest.mark.parametrize("sweep", ["dense", "sparse"])
+@pytest.mark.parametrize("sweep", [*by_night("dense"), "sparse"])
 def test_prior_draws_stay_prior_draws(sweep: str) -> None:
     outcome = joint_test(800, sweep)
     assert outcome.largest_z < 4.0, outcome

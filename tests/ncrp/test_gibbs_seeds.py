@@ -10,6 +10,7 @@ import pytest
 from gibbs_cases import hyper_of, levels_of, paths_of
 from naive_gibbs import posterior, relabelled
 from ncrp_geweke import joint_test
+from nights import by_night
 from partial_cases import one_generator
 from stepping import at, corpus_of, docs_of, settings_of
 
@@ -101,7 +102,7 @@ def test_every_state_is_visited_as_often_as_the_posterior_says(case: Any) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "case", [(FLAT, FLAT_PRIOR, TWO, "partial"), (DEEP, DEEP_PRIOR, ONE, "partial")]
+    "case", [(FLAT, FLAT_PRIOR, TWO, "partial"), *by_night(((DEEP, DEEP_PRIOR, ONE, "partial"),))]
 )
 def test_side_by_side_too(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partial, "SEATED", 0.1)

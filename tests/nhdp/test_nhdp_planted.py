@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from nights import by_night
 from stepping import advance, at, begin, corpus_of, settings_of
 
 from hiertopics.base.arrays import F64, I64
@@ -83,7 +84,7 @@ def test_a_planted_tree_is_found_in_one_of_three_starts() -> None:
 
 shapes = pytest.mark.parametrize(
     "parent",
-    [[-1, *[0] * 8], [-1, *[0] * 4, *[1] * 3, *[2] * 5, *[3] * 2]],
+    [*by_night([-1, *[0] * 8]), [-1, *[0] * 4, *[1] * 3, *[2] * 5, *[3] * 2]],
     ids=["two levels", "three levels, uneven"],
 )
 

@@ -398,7 +398,7 @@ def run_tests(
     copy: Path, tests: Sequence[str], *, interpreted: bool, seconds: float, first_only: bool = True
 ) -> Ran:
     """Run tests in a copy of the checkout, stopped after so many seconds of the processor."""
-    options = ["-n", "0", "-q", "-p", "no:cacheprovider", "--tb=short", "-rfE"]
+    options = ["-n", "0", "-q", "-m", "", "-p", "no:cacheprovider", "--tb=short", "-rfE"]
     options += ["-x"] if first_only else []
     run = _run_anew if interpreted else _run_warm
     with (

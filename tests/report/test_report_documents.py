@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from browsing import CHROMIUM, Opened
+from nights import by_night
 from pages import data_of
 
 import hiertopics
@@ -149,8 +150,10 @@ def test_bars_of_the_picture_are_shares_of_all_documents(dated: Path, show: Show
     assert all(height <= 172 + 0.5 for height in heights)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [(390, "dark"), (1280, "light"), *by_night((390, "light"), (1280, "dark"))],
+)
 def test_axe_finds_nothing_and_the_page_is_no_wider(
     dated: Path, show: Show, scheme: str, width: int
 ) -> None:

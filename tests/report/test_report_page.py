@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 from browsing import CHROMIUM, SETTLED, Opened
+from nights import by_night, daily
 from pages import data_of, documents, reshaped, search, with_authors
 from unsealed import unsealed
 
@@ -136,7 +137,7 @@ def test_a_cell_of_a_notebook_shows_the_whole_page_in_a_frame(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", daily(KINDS, "tree", "groups", "evil", "large"))
 def test_every_kind_of_run_is_shown_at_every_width(
     show: Callable[..., Opened], reports: Callable[[str], Path], kind: str
 ) -> None:
@@ -260,8 +261,14 @@ def test_every_control_has_its_turn_by_tab(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("kind", ["tree", "groups"])
+@pytest.mark.parametrize(
+    ("kind", "scheme"),
+    [
+        ("tree", "dark"),
+        ("groups", "light"),
+        *by_night(("tree", "light"), ("groups", "dark")),
+    ],
+)
 def test_axe_finds_nothing(
     show: Callable[..., Opened], reports: Callable[[str], Path], kind: str, scheme: str
 ) -> None:

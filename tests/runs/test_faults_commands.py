@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from faults import KINDS, failing, refusals
+from nights import by_night
 from run_files import contents
 from task_corpora import write_graph, write_labelled
 
@@ -135,7 +136,9 @@ def assert_whole(now: Files, before: Files, after: Files, kind: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("older", [True, False], ids=["over older files", "where nothing was"])
+@pytest.mark.parametrize(
+    "older", [True, *by_night(False)], ids=["over older files", "where nothing was"]
+)
 @pytest.mark.parametrize("command", WRITERS)
 def test_a_refusal_at_any_moment_leaves_old_files_or_new_ones_and_a_rerun_repairs(
     call: Call, work: Work, tmp_path: Path, command: str, older: bool

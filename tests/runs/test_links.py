@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from nights import daily
 from run_files import contents
 from scipy import sparse
 from task_corpora import write_labelled
@@ -180,7 +181,7 @@ def kinds(paths: set[str]) -> set[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", daily(MADE, "labelled", "shards", "in-shards"))
 def test_no_command_follows_a_link_in_a_run(
     call: Call, work: Callable[[str], Path], opened: Opened, tmp_path: Path, name: str
 ) -> None:

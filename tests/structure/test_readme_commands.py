@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from guide import FENCE, PAGES, ROOT, fences, name_of, run
+from nights import daily
 
 from hiertopics.cli import COMMANDS
 from hiertopics.contract.registry import BACKENDS, DEFAULT
@@ -29,6 +30,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 WITH_COMMANDS = [page for page in PAGES if fences(page.read_text(encoding="utf-8"), "bash")]
+OF_MODELS = ("bursts", "chdp", "hca", "hdp", "ncrp", "nhdp", "tssb")
+OF_EVERYBODY = [page for page in WITH_COMMANDS if page.stem not in OF_MODELS]
 FIRST_FIT = "hiertopics fit data-samples/docstrings.ldac"
 """Several pages open with it; it is run once, and found finished where it is typed again."""
 
@@ -44,7 +47,7 @@ def first_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", WITH_COMMANDS, ids=name_of)
+@pytest.mark.parametrize("page", daily(WITH_COMMANDS, *OF_EVERYBODY), ids=name_of)
 def test_the_commands_of_a_page_work(
     page: Path, folder: Path, request: pytest.FixtureRequest
 ) -> None:
