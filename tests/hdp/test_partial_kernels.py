@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -148,6 +149,16 @@ def test_blocks_pieces_and_workers_change_no_byte(
         after, results = found.swept(data, found.held(data), pool)
     assert len(results) == (n_pieces if block_bytes == 1 else len(data.pieces))
     np.testing.assert_array_equal(after, wanted)
+
+
+def test_changes_are_taken_once() -> None:
+    cells, amounts = np.array([5, 3, 0]), np.array([1, -1, 9], np.int32)
+    written: Any = SimpleNamespace(n_changes=np.array([2]), cells=cells, amounts=amounts)
+    changes = blocks.Changes(1000)
+    changes.take(written)
+    changes.take(written)
+    taken, by = changes.told()
+    assert (taken.tolist(), by.tolist()) == ([5, 3], [1, -1])
 
 
 @pytest.mark.parametrize("n_pieces", [1, 3])
