@@ -100,7 +100,7 @@ class Axes:
         if self.below is not None:
             end = _length(name, self.below, lengths)
             require_below(name, array, end, int(self.least or 0))
-        elif self.least is not None and array.min() < self.least:
+        elif self.least is not None and float(array.min()) < self.least:  # float32 makes POSITIVE 0
             raise ValueError(f"{name} has a value below {self.least:g}")
 
 

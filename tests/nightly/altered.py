@@ -402,7 +402,7 @@ def _other_shape(array: NDArray[Any], chance: Random) -> NDArray[Any]:
 def _other_type(array: NDArray[Any], chance: Random) -> NDArray[Any]:
     try:
         return array.astype(chance.choice(DTYPES))
-    except (ValueError, TypeError, RuntimeError):
+    except (ValueError, TypeError, RuntimeError, OverflowError):
         return np.zeros(array.shape, "S2")
 
 

@@ -154,6 +154,10 @@ STATES: dict[str, tuple[str, tuple[str, ...], Callable[[Arrays], object], str]] 
              if array.dtype == np.float32}
         ), "float16",
     ),
+    "a hyperparameter of 0 in single precision": (
+        "lda-gibbs", (), lambda arrays: arrays.update({"now.0.eta": np.float32(0)}),
+        "eta has a value below",
+    ),
     "another type": (
         "lda-gibbs", (), lambda arrays: arrays.update({"now.0.z": arrays["now.0.z"] * 1.0}),
         "z holds float64, not int32",
