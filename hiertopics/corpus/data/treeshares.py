@@ -148,3 +148,13 @@ def descend(shares: TreeShares) -> I64:
         for child in np.unique(best[goes]).tolist():
             here[int(children[child])] = docs[goes & (best == child)]
     return at
+
+
+def main_topics(tree: Tree, theta: sparse.csr_array) -> I64:
+    """Return the main topic of each document: where its way into the largest child ends, [n_docs].
+
+    theta: [n_docs, n_nodes], shares at nodes. A document outside all nodes is at a single root; -1
+    where there is none.
+    """
+    shares = tree_shares(tree, theta)
+    return np.asarray(shares.rows[descend(shares)])
