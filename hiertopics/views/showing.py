@@ -168,6 +168,10 @@ def _viewed(target: RunDir, asked: Asked, format: str) -> tuple[Tree, View]:
     if asked.docs is not None and format not in WITH_DOCUMENTS:
         raise UsageError(f"--docs has no meaning for format {format}")
     tree = arranged(target) if asked.arrange else target.supported_tree
+    chosen = asked.words_by
+    names = names_of(tree, target.vocab, words_by=chosen) if format in WITH_NAMES else None
+    # Names are those of the whole tree: a node that stays keeps its name.
+    tree = in_order(tree, target.vocab, chosen, "prob" if names else NAME)
     if asked.supported is not None:
         tree = supported_part(target, tree, asked.supported)
     labels = labels_of(target, tree)
@@ -175,9 +179,6 @@ def _viewed(target: RunDir, asked: Asked, format: str) -> tuple[Tree, View]:
         asked = at_first(tree, asked)
     if asked.cut is not None:
         tree = in_levels(tree, parse_cut(asked.cut))
-    chosen = asked.words_by
-    names = names_of(tree, target.vocab, words_by=chosen) if format in WITH_NAMES else None
-    tree = in_order(tree, target.vocab, asked.words_by, "prob" if names else NAME)
     view = View(asked.depth, asked.words, asked.fewest or 0, labels=labels, names=names)
     if asked.docs is not None:
         from hiertopics.views.documents import (
