@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 @click.option(
     "--depth",
     type=click.IntRange(min=1),
-    help="Largest number of levels to show. Default: all; in text, two below the root for "
-    "a tree of more than 60 nodes.",
+    help="Largest number of levels to show; the root is the first. Default: all; in text "
+    "and svg, two below the root for a tree of more than 60 nodes.",
 )
 @count_option("--words", default=8, help="Top words per node.")
 @words_by_option
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     "--format",
     "form",
     metavar="FORMAT",
-    help="text, json, csv, newick, dot, graphml or html. [default: text]",
+    help="text, json, csv, newick, dot, graphml, html or svg. [default: text]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
 def show_tree_command(
@@ -79,11 +79,18 @@ def show_tree_command(
     """
     if as_json and form not in (None, "json"):
         raise click.UsageError(f"--json and --format {form} exclude each other")
-    from hiertopics.views.showing import Asked, at_first, least_documents, show_tree, tree_on_screen
+    from hiertopics.views.showing import (
+        FIRST_LEVELS,
+        Asked,
+        at_first,
+        least_documents,
+        show_tree,
+        tree_on_screen,
+    )
 
     target, form = chosen_run(run), "json" if as_json else form or "text"
     asked = Asked(depth, words, words_by, min_docs, n_docs, sides, arrange, cut, supported)
-    shown = at_first(target.tree, asked).depth if form == "text" else depth
+    shown = at_first(target.tree, asked).depth if form in FIRST_LEVELS else depth
     if form == "text" and sys.stdout.isatty():
         lines, fewest = tree_on_screen(target, asked)
         put_lines(lines)
@@ -120,7 +127,7 @@ def _opened(page: Path) -> bool:
     "--to",
     "--format",
     metavar="FORMAT",
-    help="json, csv, newick, dot, graphml, html (the page of report) or text. "
+    help="json, csv, newick, dot, graphml, svg (a figure), html (the page of report) or text. "
     "[default: by the suffix of FILE]",
 )
 @click.option(
@@ -130,7 +137,18 @@ def _opened(page: Path) -> bool:
     help="Top words per node. [default: 10; html: 30]",
 )
 @words_by_option
-@click.option("--depth", type=click.IntRange(min=1), help="Largest number of levels to write.")
+@click.option(
+    "--depth",
+    type=click.IntRange(min=1),
+    help="Largest number of levels to write. Default: all; in svg, two below the root for "
+    "a tree of more than 60 nodes.",
+)
+@click.option(
+    "--width",
+    type=click.FloatRange(min=40, max=2000),
+    metavar="MM",
+    help="svg: width of the figure in millimetres. [default: 170]",
+)
 @click.option(
     "--min-docs",
     type=click.IntRange(min=0),
