@@ -79,6 +79,7 @@ def show_tree_command(
     """
     if as_json and form not in (None, "json"):
         raise click.UsageError(f"--json and --format {form} exclude each other")
+    from hiertopics.corpus.data.membership import single_root
     from hiertopics.views.showing import (
         FIRST_LEVELS,
         Asked,
@@ -98,6 +99,10 @@ def show_tree_command(
         put(show_tree(target, format=form, **asked._asdict()), nl=False)
         fewest = least_documents(target, form, shown)
     note_hidden(target)
+    root = single_root(target.tree)
+    if depth == 1 and root >= 0:
+        n_branches = len(target.tree.children(root))
+        tell(f"the root alone is shown; --depth 2 shows the {n_branches} below it")
     levels = int(target.tree.depth[target.tree.shown].max(initial=0)) + 1
     if depth is None and shown is not None and shown < levels:
         tell(f"{shown} of {levels} levels are shown; --depth {levels} shows all")
