@@ -183,11 +183,11 @@ def places_of(
     theta: CSR [n_docs, n_nodes]. lengths: int64 [n_docs], known words of each; None: unknown. A
     document without any is not placed: its entries are empty.
 
-    topic: the main topic, the last node of its path, or the end of its way into the child with the
-    largest share at or below. Where documents have one path each, path and probability. Where they
-    mix the nodes of a tree, main_path: pairs of an id and a share at or below, the way to the main
-    topic. topics: pairs of an id and a share at the node itself, the largest first. The single root
-    of a tree is above all of them, and stands in main_path and topics only if it is the main topic.
+    topic: the main topic, the last node of its path, or else of ``main_topics``. Where documents
+    have one path each, path and probability. Where they mix the nodes of a tree, main_path: pairs
+    of an id and a share at or below, the way to the main topic. topics: pairs of an id and a share
+    at the node itself, the largest first. The single root of a tree is above all of them, and
+    stands in main_path and topics only if it is the main topic.
     """
     records = []
     for first in range(0, len(docs), BLOCK):

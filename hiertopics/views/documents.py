@@ -177,10 +177,9 @@ def _where(record: dict[str, Any]) -> str:
         return "not placed"
     if record.get("path"):
         return f"[{' > '.join(map(str, record['path']))}]"
-    if record.get("main_path"):
-        (*_, (_, share)) = way = record["main_path"]
-        return f"[{' > '.join(str(node) for node, _ in way)}] {share:.2f}"
-    return ", ".join(f"[{topic}] {value:.2f}" for topic, value in record["topics"])
+    way = record.get("main_path")
+    pairs = [f"[{node}] {share:.2f}" for node, share in way or record["topics"]]
+    return (" > " if way else ", ").join(pairs)
 
 
 def _of_node(

@@ -2,8 +2,7 @@
 
 Side information are columns of metadata, such as authors or years: those that the run keeps, those
 of the table that it was fitted to, or a file of one line per document of it. It is counted over the
-documents whose best path passes a node. Without paths a document takes the way from the root that
-always goes into the child with the largest share.
+documents whose best path passes a node. Without paths a document takes the way to its main topic.
 """
 
 from __future__ import annotations

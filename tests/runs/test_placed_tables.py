@@ -17,8 +17,10 @@ from scipy import sparse
 import hiertopics
 from hiertopics.corpus.data.membership import single_root
 from hiertopics.corpus.data.tree import Tree
+from hiertopics.corpus.data.treeshares import main_topics
 from hiertopics.runs.rows import Told, placed_rows
 from hiertopics.runs.rundir import RunDir
+from hiertopics.views.documents import docs_text
 from hiertopics.views.remarks import counted_at
 
 Call = Callable[..., Any]
@@ -102,14 +104,19 @@ def test_parquet_without_pyarrow_is_told_before_the_work(
 
 
 def way_of(tree: Tree, theta: np.ndarray[Any, Any]) -> list[tuple[int, float]]:
-    """Return the way into the child with the largest share on each level, with these shares."""
+    """Return the way into the child with the largest share, with these shares at or below.
+
+    It ends at a node below the root with more at itself than at or below any child.
+    """
     below = theta @ tree.above.toarray()
     way: list[tuple[int, float]] = []
     node = -1
     while True:
         children = [child for child in tree.shown.tolist() if tree.parent[child] == node]
         node = max(children, key=lambda child: below[child], default=-1)
-        if node < 0 or below[node] == 0:
+        last = way[-1][0] if way else -1
+        stays = last > 0 and node >= 0 and theta[last] > below[node]
+        if node < 0 or below[node] == 0 or stays:
             return way
         way.append((node, float(below[node])))
 
@@ -180,6 +187,7 @@ def test_only_a_document_with_nothing_below_the_root_is_at_the_root() -> None:
         n_tokens=np.ones(4),
     )
     theta = sparse.csr_array([[1.0, 0, 0, 0], [0.9, 0, 0.1, 0], [0, 0, 0, 1.0]])
+    assert main_topics(tree, theta).tolist() == [0, 2, 0]
     rows = placed_rows(Told(tree, ("a", "b")), theta, None, None, np.array([3, 3, 3]), range(3))
     assert [row["topic"] for row in rows] == [0, 2, None]
     assert [row["topics"] for row in rows] == [[[0, 1.0]], [[2, 0.1]], []]
@@ -193,6 +201,10 @@ def test_every_view_has_the_same_main_topic(finished: Callable[..., Path], tmp_p
     assert lengths is not None
     has_words = np.flatnonzero(lengths)
     records = [hiertopics.docs(run)[doc] for doc in has_words]
+    shown = docs_text(records).splitlines()
+    for record, line in zip(records, shown, strict=True):
+        way = " > ".join(f"[{node}] {share:.2f}" for node, share in record["main_path"])
+        assert line == f"{record['doc']}  {way}  {record['topic_auto_name']}"
     counted = counted_at(run).toarray()
     depth = np.where(counted > 0, run.tree.depth + 1, 0)
     assert [record["topic"] for record in records] == depth.argmax(axis=1)[has_words].tolist()
@@ -200,3 +212,25 @@ def test_every_view_has_the_same_main_topic(finished: Callable[..., Path], tmp_p
     page = json.loads((tmp_path / "page.json").read_text(encoding="utf-8"))
     homes = [page["nodes"]["id"][page["documents"]["home"][doc]] for doc in has_words]
     assert [record["topic"] for record in records] == homes
+
+
+def test_the_way_ends_where_most_of_the_document_is() -> None:
+    """Below the root alone; the largest child of a node may have less than the node itself."""
+    tree = Tree(
+        phi=np.full((6, 2), 0.5),
+        parent=np.array([-1, 0, 1, 1, 0, 4], np.int32),
+        kind=np.zeros(6, np.int8),
+        weight=np.full(6, 1 / 6),
+        n_docs=np.ones(6, np.int64),
+        n_tokens=np.ones(6),
+    )
+    theta = sparse.csr_array(
+        [
+            [0.1, 0.7, 0.15, 0.05, 0, 0],
+            [0.1, 0.3, 0.35, 0.25, 0, 0],
+            [0.6, 0.1, 0.05, 0.2, 0.05, 0],
+            [0.0, 0.2, 0.1, 0.1, 0.0, 0.6],
+        ]
+    )
+    assert main_topics(tree, theta).tolist() == [1, 2, 3, 5]
+    assert [way_of(tree, row)[-1][0] for row in theta.toarray()] == [1, 2, 3, 5]
