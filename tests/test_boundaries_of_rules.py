@@ -18,7 +18,7 @@ from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.summary import notes_on_shape, pruning
 from hiertopics.fitting.diagnostics import Diagnosis
 from hiertopics.runs import soundness
-from hiertopics.runs.rows import place_of
+from hiertopics.runs.rows import places_of
 from hiertopics.views.bycolumn import _intervals
 from hiertopics.views.levels import in_levels
 
@@ -106,7 +106,8 @@ def test_siblings_are_alike_above_a_cosine_and_with_tokens() -> None:
 def test_a_hundredth_is_a_main_topic() -> None:
     tree = tree_of([ROOT, ROOT, ROOT], [0.4, 0.3, 0.3])
     theta = sparse.csr_array(np.array([[0.98, 0.01, 0.0099]]))
-    assert [node for node, _ in place_of(0, tree, theta, None)["topics"]] == [0, 1]
+    (place,) = places_of(np.array([0]), tree, theta, None)
+    assert [node for node, _ in place["topics"]] == [0, 1]
 
 
 @pytest.mark.parametrize(("n_common", "n_notes"), [(5, 1), (4, 0)])

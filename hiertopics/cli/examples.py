@@ -150,6 +150,7 @@ EXAMPLES = {
         (
             "hiertopics export -o tree.graphml",
             "hiertopics export runs/small -o tree.nwk --depth 2",
+            "hiertopics export runs/small -o figure.svg --cut 8,30 --width 85",
         ),
     ),
     "convert": Examples(

@@ -35,12 +35,14 @@ from hiertopics.cli.options import (
 def infer_command(**options: Any) -> int:
     """Place the documents of CORPUS under RUN.
 
-    A .csv, .jsonl or .parquet file has a row for each: its name, known words, main topics with
-    their shares, top words and names of its topic and, of backends with paths, its best path and
-    that path's probability. An .npz file holds theta in CSR, documents x nodes; backends with paths
-    put each document's best path with its log probability (node, log_prob) beside it, and all its
-    likely paths with theirs (path_indptr, path_node, path_log_prob, path_level_weights). Words are
-    matched by string; unknown ones are skipped and counted.
+    A .csv, .jsonl or .parquet file has a row for each: its name, known words, main topic (the last
+    node of its path, or the end of its way into the largest child), that path with its probability
+    or shares, its largest topics with their own shares, top words and names of its
+    main topic. A document without known words is not placed: the other fields are empty. An .npz
+    file holds theta in CSR, documents x nodes; backends with paths put each document's best path
+    with its log probability (node, log_prob) beside it, and all its likely paths with theirs
+    (path_indptr, path_node, path_log_prob, path_level_weights). Words are matched by string;
+    unknown ones are skipped and counted.
     """
     from hiertopics.base.files import to_json
     from hiertopics.base.progress import watched
@@ -54,7 +56,8 @@ def infer_command(**options: Any) -> int:
     n_unknown = int((found.lengths == 0).sum())
     if n_unknown:
         docs = "1 document has" if n_unknown == 1 else f"{n_unknown} documents have"
-        tell(f"note: {docs} no word that the run knows; the shares say nothing of such a document")
+        they = "it is" if n_unknown == 1 else "they are"
+        tell(f"note: {docs} no word that the run knows; {they} not placed")
     sizes = {
         "n_docs": len(found.lengths),
         "n_tokens": int(found.lengths.sum()),

@@ -44,6 +44,11 @@ from hiertopics.cli.options import (
     "--null", is_flag=True, help="Also do the same for the corpus with its words shuffled."
 )
 @click.option(
+    "--replace",
+    is_flag=True,
+    help="Write the result even if RUN has a support of more resamples or iterations.",
+)
+@click.option(
     "--against",
     multiple=True,
     metavar="RUN2",
@@ -62,8 +67,9 @@ def support_command(run: str | None, form: str, **options: Any) -> int:
     """Measure how far the nodes of RUN come back in fits to nine tenths of its documents.
 
     0: not at all, or no more than by chance; 1: always, with the same documents and words. The
-    run's support.json keeps the result, for all views. A stopped command continues when it is
-    given again.
+    run's support.json keeps the result, for all views, unless it has a better-founded one: fits of
+    enough iterations, at least three resamples, more of them, more iterations. A stopped command
+    continues when it is given again.
     """
     from hiertopics.fitting import support as fits
 
@@ -76,7 +82,10 @@ def support_command(run: str | None, form: str, **options: Any) -> int:
         for path in fits.write_resamples(target, output, options["resamples"]):
             put(str(path))
         return 0
-    found = fits.against(target, against) if against else fits.support(target, say=tell, **options)
+    if against:
+        found = fits.against(target, against, replace=options["replace"], say=tell)
+    else:
+        found = fits.support(target, say=tell, **options)
     _put(found, form)
     return 0
 
@@ -93,4 +102,12 @@ def _put(record: dict[str, Any], form: str) -> None:
     else:
         put_table(to_support_table(record))
         put(record["note"])
+        put(_interval(record["branches"]))
         put(f"{record['covered_70']:.0%} at support 0.7 or more; {record['bits']:.2f} bits a token")
+
+
+def _interval(branches: dict[str, Any]) -> str:
+    told = f"mean support at depth 1: {branches['mean']:.2f}"
+    if branches["low"] is None:
+        return told
+    return f"{told}, 95% interval {branches['low']:.2f} to {branches['high']:.2f} over resamples"

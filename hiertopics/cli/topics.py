@@ -188,7 +188,7 @@ def docs_command(
 ) -> int:
     """Show the documents of RUN (default: the newest under runs/), or those of its node NODE.
 
-    Each has its name, its path or main topics, and its beginning, if the run has kept it.
+    Each has its name, the way to its main topic, and its beginning, if the run has kept it.
     Documents of a node also have the share of their words at or below it, the largest first. json:
     one list.
     """

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 @click.option(
     "--depth",
     type=click.IntRange(min=1),
-    help="Largest number of levels to show. Default: all; in text, two below the root for "
-    "a tree of more than 60 nodes.",
+    help="Largest number of levels to show; the root is the first. Default: all; in text "
+    "and svg, two below the root for a tree of more than 60 nodes.",
 )
 @count_option("--words", default=8, help="Top words per node.")
 @words_by_option
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     "--format",
     "form",
     metavar="FORMAT",
-    help="text, json, csv, newick, dot, graphml or html. [default: text]",
+    help="text, json, csv, newick, dot, graphml, html or svg. [default: text]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
 def show_tree_command(
@@ -79,11 +79,19 @@ def show_tree_command(
     """
     if as_json and form not in (None, "json"):
         raise click.UsageError(f"--json and --format {form} exclude each other")
-    from hiertopics.views.showing import Asked, at_first, least_documents, show_tree, tree_on_screen
+    from hiertopics.corpus.data.membership import single_root
+    from hiertopics.views.showing import (
+        FIRST_LEVELS,
+        Asked,
+        at_first,
+        least_documents,
+        show_tree,
+        tree_on_screen,
+    )
 
     target, form = chosen_run(run), "json" if as_json else form or "text"
     asked = Asked(depth, words, words_by, min_docs, n_docs, sides, arrange, cut, supported)
-    shown = at_first(target.tree, asked).depth if form == "text" else depth
+    shown = at_first(target.tree, asked).depth if form in FIRST_LEVELS else depth
     if form == "text" and sys.stdout.isatty():
         lines, fewest = tree_on_screen(target, asked)
         put_lines(lines)
@@ -91,6 +99,10 @@ def show_tree_command(
         put(show_tree(target, format=form, **asked._asdict()), nl=False)
         fewest = least_documents(target, form, shown)
     note_hidden(target)
+    root = single_root(target.tree)
+    if depth == 1 and root >= 0:
+        n_branches = len(target.tree.children(root))
+        tell(f"the root alone is shown; --depth 2 shows the {n_branches} below it")
     levels = int(target.tree.depth[target.tree.shown].max(initial=0)) + 1
     if depth is None and shown is not None and shown < levels:
         tell(f"{shown} of {levels} levels are shown; --depth {levels} shows all")
@@ -120,7 +132,7 @@ def _opened(page: Path) -> bool:
     "--to",
     "--format",
     metavar="FORMAT",
-    help="json, csv, newick, dot, graphml, html (the page of report) or text. "
+    help="json, csv, newick, dot, graphml, svg (a figure), html (the page of report) or text. "
     "[default: by the suffix of FILE]",
 )
 @click.option(
@@ -130,7 +142,18 @@ def _opened(page: Path) -> bool:
     help="Top words per node. [default: 10; html: 30]",
 )
 @words_by_option
-@click.option("--depth", type=click.IntRange(min=1), help="Largest number of levels to write.")
+@click.option(
+    "--depth",
+    type=click.IntRange(min=1),
+    help="Largest number of levels to write. Default: all; in svg, two below the root for "
+    "a tree of more than 60 nodes.",
+)
+@click.option(
+    "--width",
+    type=click.FloatRange(min=40, max=2000),
+    metavar="MM",
+    help="svg: width of the figure in millimetres. [default: 170]",
+)
 @click.option(
     "--min-docs",
     type=click.IntRange(min=0),

@@ -7,13 +7,14 @@ before. The figures stand in support.json, under a seal; tree.json stays as it i
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
+import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -34,10 +35,12 @@ from hiertopics.corpus.data.support import (
 )
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.fitting.resampling import (
+    FEWEST,
     PART,
     PERMUTATIONS,
     Basis,
     Held,
+    branch_interval,
     headed,
     held_against,
     node_records,
@@ -49,12 +52,16 @@ from hiertopics.runs.experiment import read_experiment
 from hiertopics.runs.inmemoryfits import fitted_in_memory
 from hiertopics.runs.manifest import MADE_BY
 from hiertopics.runs.original import read_original
-from hiertopics.runs.rundir import SUPPORT, RunDir, opened
+from hiertopics.runs.rundir import OUTLINES, SUPPORT, RunDir, opened
 from hiertopics.settings.config import Experiment
 from hiertopics.settings.layers import Overrides
 
 FOLDER = "support"
 RESAMPLES = 20
+
+
+def _on_stderr(line: str) -> None:
+    print(line, file=sys.stderr)
 
 
 def support(
@@ -64,20 +71,26 @@ def support(
     iterations: int | None = None,
     overrides: Overrides = (),
     null: bool = False,
+    replace: bool = False,
     workers: int = 1,
     cluster: str | None = None,
-    say: Callable[[str], None] = lambda line: print(line, file=sys.stderr),
+    say: Callable[[str], None] = _on_stderr,
 ) -> dict[str, Any]:
     """Fit resamples of a run's documents; return, and write, how far its nodes come back.
 
     resamples: how many, with those of earlier calls. iterations, overrides: of the fits to
     resamples; where neither is given these are as short as the backend says (``Backend.short``),
     or as long as the run. null: do the same for the run's documents with
-    their words shuffled. cluster: where else to work. say: is told of each resample.
+    their words shuffled. replace: write the result even if the run's support is better founded
+    (``foundation``). cluster: where else to work. say: is told of each resample, and of what makes
+    the result uncertain.
 
-    Keys: run, model (seal of model.npz), resamples, part, permutations, settings (those that
-    differ), covered_50, covered_70, bits, by_depth, null (covered_50 and covered_70 of shuffled
-    words, or None), note, and nodes: id, depth, n_tokens (at and below), documents, words, support.
+    Keys: run, model (seal of model.npz), resamples, iterations (of each), needed (iterations that a
+    fit to a resample needs), part, permutations, settings (those that
+    differ), covered_50, covered_70, bits, by_depth, branches (mean support at depth 1, and low and
+    high of its 95% interval over resamples), null (covered_50 and covered_70 of shuffled
+    words, or None), note, and nodes: id, depth, n_tokens (at and below), documents, words, support;
+    written: whether the run has this support now.
     Raises UsageError, or DataError where the corpus is gone.
     """
     target = opened(run)
@@ -104,15 +117,22 @@ def support(
             for number in range(resamples)
         ]
         shuffled = _null(target, corpus, fitted, key, resamples, say) if null else None
-    return _written(target, basis, found, changed, shuffled)
+    made = Made(n_iterations, _needed(target), changed)
+    return _written(target, basis, found, made, shuffled, replace, say)
 
 
-def against(run: Path | str | RunDir, others: Sequence[Path | str | RunDir]) -> dict[str, Any]:
+def against(
+    run: Path | str | RunDir,
+    others: Sequence[Path | str | RunDir],
+    *,
+    replace: bool = False,
+    say: Callable[[str], None] = _on_stderr,
+) -> dict[str, Any]:
     """Return, and write, how far the nodes of a run come back in runs of some of its documents.
 
     others: runs, most of them imported, whose training documents are rows of the same corpus.
-    Documents in common are compared. Keys are those of ``support``. Raises UsageError where runs
-    have no documents or words in common.
+    Documents in common are compared. replace, say, and keys are those of ``support``. Raises
+    UsageError where runs have no documents or words in common.
     """
     target = opened(run)
     trees = [opened(other) for other in others]
@@ -123,7 +143,8 @@ def against(run: Path | str | RunDir, others: Sequence[Path | str | RunDir]) -> 
     for number, other in enumerate(trees):
         places, rows = _in_common(target, other)
         found.append(_compared(target, basis, number, rows, other.tree, other.theta[places], other))
-    return _written(target, basis, found, {"against": [str(other.path) for other in trees]}, None)
+    made = Made(None, None, {"against": [str(other.path) for other in trees]})
+    return _written(target, basis, found, made, None, replace, say)
 
 
 def write_resamples(
@@ -172,6 +193,16 @@ def _experiment(run: RunDir, iterations: int | None, overrides: Overrides) -> Ex
             "-s backend has no meaning for support: resamples are fitted as the run was"
         )
     return changed
+
+
+def _needed(run: RunDir) -> int:
+    """Return the iterations that a fit to a resample needs: those of the default."""
+    own, done = run.experiment, int(run.manifest["iterations"])
+    short = registry.load_for(own).short
+    if short is None:
+        return done
+    made = short(Settings(own.model, own.inference))
+    return min(done, int(made.inference.iterations))
 
 
 def _differing(own: Experiment, changed: Experiment) -> dict[str, Any]:
@@ -256,7 +287,7 @@ def _compared(
 ) -> Held:
     """Return what another run says; by words only where both have the same ones."""
     same = basis.word_counts is not None and other.vocab == run.vocab
-    own = basis if same else replace(basis, word_counts=None)
+    own = basis if same else dataclasses.replace(basis, word_counts=None)
     return held_against(
         run.experiment.seed, own, number, rows, tree, theta, other.split.word_counts
     )
@@ -307,29 +338,109 @@ def _null(
     return {"covered_50": told.covered_50, "covered_70": told.covered_70}
 
 
+class Made(NamedTuple):
+    """The fits of the resamples: their iterations, those needed (None: other runs), settings."""
+
+    iterations: int | None
+    needed: int | None
+    settings: Mapping[str, Any]
+
+    @property
+    def is_short(self) -> bool:
+        """Whether a fit had fewer iterations than it needs."""
+        return self.iterations is not None and self.iterations < (self.needed or 0)
+
+
 def _written(
     run: RunDir,
     basis: Basis,
     found: Sequence[Held],
-    changed: Mapping[str, Any],
+    made: Made,
     null: dict[str, float] | None,
+    replace: bool,
+    say: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Write support.json under its seal, and return what is in it."""
+    """Write support.json under its seal, unless the one before is better; return the content."""
     tree, supported = basis.tree, node_support(basis, found)
     told = covered(tree, basis.theta, basis.lengths, supported.value)
     record = {
-        **headed(len(found), run.seals(["model.npz"])["model.npz"], changed),
+        **headed(len(found), run.seals(["model.npz"])["model.npz"], made.settings),
+        "iterations": made.iterations,
+        "needed": made.needed,
         **told._asdict(),
+        "branches": branch_interval(basis, found),
         "null": null,
-        "note": _note(told.covered_50, len(found), null),
+        "note": _note(told.covered_50, len(found), made, null),
         "nodes": node_records(tree, supported),
     }
-    write_beside(run, SUPPORT, lambda _: files.to_json(record, indent=1) + "\n")
-    return {"run": str(run.path), **record}
+    for line in _doubts(len(found), made):
+        say(f"note: {line}")
+    before = _before(run)
+    is_kept = not replace and before is not None and foundation(record) < foundation(before)
+    if before is not None and is_kept:
+        what = f"{_how(before)}, which is better founded; --replace writes this one"
+        say(f"note: {run.path} keeps the support of {what}")
+    else:
+        write_beside(run, SUPPORT, lambda _: files.to_json(record, indent=1) + "\n")
+    return {"run": str(run.path), **record, "written": not is_kept}
 
 
-def _note(share: float, n: int, null: dict[str, float] | None) -> str:
+def foundation(record: Mapping[str, Any]) -> tuple[bool, bool, bool, int, int]:
+    """Return what orders records of support.json, the better-founded one last.
+
+    Whether fits had the iterations that they need, whether there are enough resamples, whether the
+    resamples were fitted; the number of resamples; their iterations.
+    """
+    iterations, needed = record.get("iterations"), record.get("needed")
+    is_short = iterations is not None and needed is not None and iterations < needed
+    n = int(record["resamples"])
+    return not is_short, n >= FEWEST, not record.get(OUTLINES, False), n, int(iterations or 0)
+
+
+def _before(run: RunDir) -> dict[str, Any] | None:
+    """Return the content of support.json; None where it is damaged or of another model."""
+    try:
+        if run.supported_tree.transfer is None:
+            return None
+        written: dict[str, Any] = json.loads(run.file(SUPPORT).read_text(encoding="utf-8"))
+        foundation(written)
+    except (RunError, OSError, ValueError, TypeError, LookupError):
+        return None
+    return written
+
+
+def _doubts(n: int, made: Made) -> Iterator[str]:
+    """Yield what makes a result uncertain."""
+    if made.is_short:
+        yield (
+            f"a fit to a resample needs {made.needed} iterations, and these have "
+            f"{made.iterations}: nodes of unfinished fits may come back too often or too seldom"
+        )
+    if n < FEWEST and made.iterations is not None:
+        yield f"{n} resamples are too few to tell; at least {FEWEST} give an interval"
+
+
+def _how(record: Mapping[str, Any]) -> str:
+    """Return how the support of a record was found."""
+    n, iterations = record["resamples"], record.get("iterations")
+    if record.get(OUTLINES):
+        return f"{n} quick resamples"
+    if "against" in record.get("settings", ()):
+        return f"{n} other run{'s' * (n != 1)}"
+    told = f"{n} resamples"
+    return told if iterations is None else f"{told} of {_iterations(iterations)}"
+
+
+def _iterations(n: int) -> str:
+    return f"{n} iteration{'s' * (n != 1)}"
+
+
+def _note(share: float, n: int, made: Made, null: dict[str, float] | None) -> str:
     told = f"{share:.0%} of the words below the root stand in branches that come back"
-    how = f"(support 0.5 or more, {n} resamples)"
+    how = f"support 0.5 or more, {n} resamples"
+    if n < FEWEST and made.iterations is not None:
+        how += ", too few to tell"
+    if made.iterations is not None and made.is_short:
+        how += f"; {_iterations(made.iterations)} of the {made.needed} that a resample needs"
     shuffled = "" if null is None else f", {null['covered_50']:.0%} of a shuffled corpus"
-    return f"{told} {how}{shuffled}"
+    return f"{told} ({how}){shuffled}"

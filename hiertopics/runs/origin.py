@@ -10,8 +10,11 @@ from importlib.metadata import PackageNotFoundError, version
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from hiertopics.base.errors import ConfigError, UsageError
 from hiertopics.contract.registry import BACKENDS
+from hiertopics.corpus.corpora.dataset import corpus_name
 from hiertopics.corpus.data.shelf import Bags
 from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.corpus.formats.table import FORMATS
@@ -152,13 +155,61 @@ def refuse_unlike(runs: Sequence[RunDir], command: str) -> None:
     for run in runs:
         if run.tree.vectors is not None or run.tree.is_flat:
             raise UsageError(f"{run.path} has no tree of words: {command} compares nodes by depth")
-    same = {
-        "backend": [str(run.manifest["backend"]) for run in runs],
-        "corpus": [str(run.manifest["corpus"]["fingerprint"]) for run in runs],
-        "split": [run.split.hash for run in runs],
-    }
-    for what, values in same.items():
-        if len(set(values)) > 1:
-            pairs = zip(runs, values, strict=True)
-            listed = ", ".join(f"{run.path} has {value}" for run, value in pairs)
-            raise UsageError(f"these runs are not of the same {what}: {listed}")
+    backends = [str(run.manifest["backend"]) for run in runs]
+    if len(set(backends)) > 1:
+        pairs = zip(runs, backends, strict=True)
+        listed = ", ".join(f"{run.path} has {name}" for run, name in pairs)
+        raise UsageError(f"these runs are not of the same backend: {listed}")
+    if len({run.manifest["corpus"]["fingerprint"] for run in runs}) > 1:
+        raise UsageError(f"these runs are not of the same corpus: {_corpora_told(runs)}")
+    if len({run.split.hash for run in runs}) > 1:
+        raise UsageError(f"these runs are not of the same split: {_splits_told(runs)}")
+
+
+def refuse_unequal_splits(runs: Sequence[RunDir]) -> None:
+    """Raise UsageError unless runs put the same aside; the error says what can be done instead."""
+    others = [run for run in runs if run.split.hash != runs[0].split.hash]
+    if not others:
+        return
+    told = "these runs were not scored on the same split"
+    pair = f"hiertopics report {runs[0].path} {others[0].path}"
+    if len({run.manifest["corpus"]["text_fingerprint"] for run in runs}) > 1:
+        raise UsageError(
+            f"{told}, since their corpora differ: {_corpora_told(runs)}; scores of different "
+            f"documents cannot be compared: fit to one corpus with one --holdout, or see {pair}, "
+            "which shows the topics of both side by side where they share words"
+        )
+    raise UsageError(
+        f"{told} of their corpus: {_splits_told(runs)}; fit again with the same --holdout and the "
+        f"same choice of words, or see {pair}, which shows the topics of both side by side"
+    )
+
+
+def _corpora_told(runs: Sequence[RunDir]) -> str:
+    """Return which corpus each run has, and how large it is; of a common name the whole path."""
+    paths = [str(run.experiment.data.corpus) for run in runs]
+    names = list(map(corpus_name, paths))
+    if len(set(names)) < len(set(paths)):
+        names = paths
+    sizes = [f"({_n_docs(run)} documents, {_n_words(run)} words)" for run in runs]
+    told = zip(runs, names, sizes, strict=True)
+    return ", ".join(f"{run.path} has {name} {size}" for run, name, size in told)
+
+
+def _splits_told(runs: Sequence[RunDir]) -> str:
+    """Return what each run holds out, and from how many documents and words."""
+    told = [
+        f"{run.experiment.data.holdout} of {_n_docs(run)} documents with {_n_words(run)} words"
+        for run in runs
+    ]
+    same = "; words or documents themselves differ" * (len(set(told)) == 1)
+    pairs = zip(runs, told, strict=True)
+    return ", ".join(f"{run.path} holds out {split}" for run, split in pairs) + same
+
+
+def _n_docs(run: RunDir) -> int:
+    return len(np.union1d(run.split.train_docs, run.split.heldout_docs))
+
+
+def _n_words(run: RunDir) -> str:
+    return str(run.manifest["corpus"].get("n_words", "?"))

@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from hiertopics.base.arrays import I64
+from hiertopics.base.arrays import I64, Ints
 from hiertopics.base.files import to_csv
 from hiertopics.contract.model import Paths
+from hiertopics.corpus.data.membership import single_root
 from hiertopics.corpus.data.naming import Names
 from hiertopics.corpus.data.tree import NODE, NONE, ROOT, Label, Labels, Tree
+from hiertopics.corpus.data.treeshares import main_topics
 from hiertopics.runs.labels import words_told
 
 TREE_SCHEMA = "hiertopics.tree/1"
@@ -165,22 +167,79 @@ SMALL = 0.01
 """Smaller shares are no main topics."""
 
 
-def place_of(doc: int, tree: Tree, theta: sparse.csr_array, paths: Paths | None) -> dict[str, Any]:
-    """Return path and probability, if documents have one path each, and the main topics.
+BLOCK = 1 << 11
+"""Documents whose shares are looked at together."""
 
-    theta: CSR [n_docs, n_nodes]. topics: pairs of an id and a share, the largest first.
+
+def places_of(
+    docs: Ints,
+    tree: Tree,
+    theta: sparse.csr_array,
+    paths: Paths | None,
+    lengths: I64 | None = None,
+) -> list[dict[str, Any]]:
+    """Return a record for each of ``docs``: where it lies.
+
+    theta: CSR [n_docs, n_nodes]. lengths: int64 [n_docs], known words of each; None: unknown. A
+    document without any is not placed: its entries are empty.
+
+    topic: the main topic, the last node of its path, or else of ``main_topics``. Where documents
+    have one path each, path and probability. Where they mix the nodes of a tree, main_path: pairs
+    of an id and a share at or below, the way to the main topic. topics: pairs of an id and a share
+    at the node itself, the largest first. The single root of a tree is above all of them, and
+    stands in main_path and topics only if it is the main topic.
     """
-    record: dict[str, Any] = {}
+    records = []
+    for first in range(0, len(docs), BLOCK):
+        some = docs[first : first + BLOCK]
+        own = sparse.csr_array(theta[some])
+        below = sparse.csr_array(own @ tree.above)
+        below.sort_indices()
+        ends = main_topics(tree, own)
+        ends[np.asarray(own[:, tree.shown].sum(axis=1)).ravel() == 0] = ROOT
+        parts = None if paths is None else Paths(paths.node[some], paths.log_prob[some])
+        is_known = np.ones(len(ends), bool) if lengths is None else lengths[some] > 0
+        for doc, end in enumerate(ends.tolist()):
+            place = _place_of(doc, tree, (own, below), parts, end)
+            records.append(place if is_known[doc] else _emptied(place))
+    return records
+
+
+def _place_of(
+    doc: int,
+    tree: Tree,
+    shares: tuple[sparse.csr_array, sparse.csr_array],
+    paths: Paths | None,
+    end: int,
+) -> dict[str, Any]:
+    """Return a record of ``places_of``; shares: at nodes, and at or below them."""
+    record: dict[str, Any] = {"topic": None if end == ROOT else end}
     if paths is not None:
-        path = paths.node[doc]
-        record["path"] = path[path >= 0].tolist()
-        record["probability"] = float(np.exp(paths.log_prob[doc]))
-    cells = slice(theta.indptr[doc], theta.indptr[doc + 1])
-    nodes, values = theta.indices[cells], theta.data[cells]
-    order = np.argsort(-values, kind="stable")
-    main = [place for place in order if values[place] >= SMALL and tree.kind[nodes[place]] == NODE]
-    record["topics"] = [[int(nodes[place]), float(values[place])] for place in main[:N_TOPICS]]
+        path = paths.node[doc][paths.node[doc] >= 0].tolist()
+        record |= {"path": path, "probability": float(np.exp(paths.log_prob[doc]))}
+        record["topic"] = path[-1] if path else record["topic"]
+    hidden = single_root(tree)
+    hidden = ROOT if record["topic"] == hidden else hidden
+    if paths is None and not tree.is_flat:
+        way = [] if end == ROOT else [node for node in tree.path(end) if node != hidden]
+        nodes, values = _cells(shares[1], doc)
+        parts = values[np.searchsorted(nodes, np.array(way, np.int64))].tolist()
+        record["main_path"] = [list(pair) for pair in zip(way, parts, strict=True)]
+    nodes, values = _cells(shares[0], doc)
+    pairs = [(int(nodes[at]), float(values[at])) for at in np.argsort(-values, kind="stable")]
+    main = [[n, v] for n, v in pairs if v >= SMALL and tree.kind[n] == NODE and n != hidden]
+    record["topics"] = main[:N_TOPICS]
     return record
+
+
+def _cells(shares: sparse.csr_array, doc: int) -> tuple[Any, Any]:
+    """Return the nodes in which a document has shares, and the shares."""
+    cells = slice(shares.indptr[doc], shares.indptr[doc + 1])
+    return shares.indices[cells], shares.data[cells]
+
+
+def _emptied(place: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: [] if isinstance(value, list) else None for name, value in place.items()}
 
 
 class Told(NamedTuple):
@@ -198,25 +257,26 @@ def placed_rows(
     paths: Paths | None,
     names: Sequence[str] | None,
     lengths: I64,
-    docs: Iterable[int],
+    docs: Sequence[int],
 ) -> list[dict[str, Any]]:
     """Return a record for each of ``docs``: doc (from 1), name, words (known ones), and place.
 
-    topic_words: the top words of the last node of its path, or of its main topic; topic_name: that
+    Place is that of ``places_of``. topic_words: the top words of its main topic; topic_name: that
     node's name (``names_above``), only where somebody named nodes. topic_auto_name: its automatic
     name, where names are given.
     """
     tree, called = told.tree, names_above(told.tree, told.labels)
     top = cache(lambda node: words_told(tree, told.vocab, node))
-    rows = []
-    for doc in docs:
+    rows, chosen = [], np.asarray(docs)
+    places = places_of(chosen, tree, theta, paths, lengths)
+    for doc, place in zip(chosen.tolist(), places, strict=True):
         row = {
             "doc": doc + 1,
             "name": None if names is None else names[doc],
             "words": int(lengths[doc]),
-            **place_of(doc, tree, theta, paths),
+            **place,
         }
-        last = last_of(row)
+        last = row["topic"]
         if called is not None:
             row["topic_name"] = "" if last is None else called[last]
         row["topic_words"] = "" if last is None else top(last)
@@ -237,18 +297,13 @@ def names_above(tree: Tree, labels: Labels) -> list[str] | None:
     return called
 
 
-def last_of(record: Mapping[str, Any]) -> int | None:
-    """Return the last node of a document's path, or its main topic; None if it is empty."""
-    if record.get("path"):
-        return int(record["path"][-1])
-    return int(record["topics"][0][0]) if record["topics"] else None
-
-
-def placed_kinds(has_paths: bool, is_named: bool) -> dict[str, str]:
+def placed_kinds(tree: Tree, has_paths: bool, is_named: bool) -> dict[str, str]:
     """Return the types of the columns of ``placed_rows``, for parquet."""
-    where = {"path": "ids", "probability": "number"} if has_paths else {}
+    where = {} if tree.is_flat else {"main_path": "shares"}
+    if has_paths:
+        where = {"path": "ids", "probability": "number"}
     name = {"topic_name": "text"} if is_named else {}
-    own = {"doc": "whole", "name": "text", "words": "whole"}
+    own = {"doc": "whole", "name": "text", "words": "whole", "topic": "whole"}
     last = {"topic_words": "text", "topic_auto_name": "text"}
     return {**own, **where, "topics": "shares", **name, **last}
 

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.base import files
-from hiertopics.base.errors import HiertopicsError, UsageError
+from hiertopics.base.errors import HiertopicsError
 from hiertopics.base.visible import steady
 from hiertopics.corpus.data.matching import marks_of, supported_by
 from hiertopics.corpus.data.naming import names_of
 from hiertopics.corpus.data.tree import ROOT
 from hiertopics.runs.artifacts import write_support
-from hiertopics.runs.origin import refuse_unlike
+from hiertopics.runs.origin import refuse_unequal_splits, refuse_unlike
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.scorefiles import read_arrays
 from hiertopics.scoring.evaluation import evaluate
@@ -94,7 +94,7 @@ def _rows(
     """Return the records of the runs on their common split that can be scored; name the others."""
     problems: list[HiertopicsError] = []
     targets = _each(_opened, runs, problems)
-    _refuse_unequal_splits(targets)
+    refuse_unequal_splits(targets)
     rows = _each(score, targets, problems)
     if problems and not rows:
         raise problems[0]
@@ -121,13 +121,6 @@ def _opened(run: Path | str | RunDir) -> RunDir:
     target = opened(run)
     _ = target.manifest, target.split
     return target
-
-
-def _refuse_unequal_splits(runs: Sequence[RunDir]) -> None:
-    hashes = {str(run.path): run.split.hash for run in runs}
-    if len(set(hashes.values())) > 1:
-        listed = ", ".join(f"{path} has {code}" for path, code in hashes.items())
-        raise UsageError(f"these runs were not scored on the same split: {listed}")
 
 
 def _row(

@@ -20,7 +20,7 @@ from hiertopics.corpus.data.tree import Tree
 from hiertopics.corpus.formats.trust import trusts
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.original import read_original
-from hiertopics.runs.rows import Documents, last_of, names_above, place_of
+from hiertopics.runs.rows import Documents, names_above, places_of
 from hiertopics.runs.rundir import RunDir, opened
 
 LEAST = 0.005
@@ -117,10 +117,9 @@ def docs(
 
     Keys: doc (number in the corpus, from 1), name (None without), share (of its words at ``node``
     or below it; only with a node), counted (whether it is one of the node's documents as all views
-    count them; only with a node), path and probability (only of backends with one path per
-    document), topics (id and share of its main ones), topic_name (the name of the last node of its
-    path, or of its main topic, or of the nearest node above that has one; only where somebody
-    named nodes), topic_auto_name (that node's automatic one),
+    count them; only with a node), the entries of ``rows.places_of`` (topic, path and probability or
+    main_path, topics), topic_name (the name of its main topic, or of the nearest node above that
+    has one; only where somebody named nodes), topic_auto_name (that node's automatic one),
     snippet (None where the run has none).
     words_by: the order of the words of topic_auto_name, of ``naming.ORDERS``; None: ``name``.
     Of a node, documents with a share that does not round to 0.00, and those counted. Raises
@@ -137,18 +136,19 @@ def docs(
     names, kept, paths = document_names(target), target.documents, target.paths
     called = names_above(tree, labels_of(target))
     auto = names_of(tree, target.vocab, words_by=words_by).texts
+    places = places_of(chosen, tree, theta, paths, target.split.train_lengths)
     records = []
-    for place, doc in enumerate(chosen.tolist()):
+    for at, (doc, place) in enumerate(zip(chosen.tolist(), places, strict=True)):
         name = names[doc]
         record: dict[str, Any] = {
             "doc": int(target.split.train_docs[doc]) + 1,
             "name": name if isinstance(name, str) else None,
         }
         if shares is not None:
-            record["share"] = float(shares[place])
+            record["share"] = float(shares[at])
             record["counted"] = belongs is None or bool(belongs[doc])
-        record |= place_of(doc, tree, theta, paths)
-        last = last_of(record)
+        record |= place
+        last = place["topic"]
         if called is not None:
             record["topic_name"] = "" if last is None else called[last]
         record["topic_auto_name"] = "" if last is None else auto[last]
@@ -158,19 +158,28 @@ def docs(
 
 
 def docs_text(records: list[dict[str, Any]]) -> str:
-    """Return two lines per document: name, share, path or main topics; and how it begins."""
+    """Return two lines per document: name, share, where it lies; and how it begins."""
     lines = []
     for record in records:
         name = f"{record['doc']}" if record["name"] is None else record["name"]
         share = f"{record['share']:.2f}  " if "share" in record else ""
-        where = " > ".join(map(str, record["path"])) if "path" in record else ""
-        topics = ", ".join(f"[{topic}] {value:.2f}" for topic, value in record["topics"])
         called = record.get("topic_name") or record["topic_auto_name"]
         said = f"  {called}" if called else ""
-        lines.append(f"{share}{name}  {f'[{where}]' if where else topics}{said}")
+        lines.append(f"{share}{name}  {_where(record)}{said}")
         if record["snippet"]:
             lines.append(f"    {record['snippet']}")
     return "".join(f"{visible(line)}\n" for line in lines)
+
+
+def _where(record: dict[str, Any]) -> str:
+    """Return the path of a document, or the way to its main topic, or its topics with shares."""
+    if record["topic"] is None:
+        return "not placed"
+    if record.get("path"):
+        return f"[{' > '.join(map(str, record['path']))}]"
+    way = record.get("main_path")
+    pairs = [f"[{node}] {share:.2f}" for node, share in way or record["topics"]]
+    return (" > " if way else ", ").join(pairs)
 
 
 def _of_node(

@@ -2,8 +2,7 @@
 
 Side information are columns of metadata, such as authors or years: those that the run keeps, those
 of the table that it was fitted to, or a file of one line per document of it. It is counted over the
-documents whose best path passes a node. Without paths a document takes the way from the root that
-always goes into the child with the largest share.
+documents whose best path passes a node. Without paths a document takes the way to its main topic.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from hiertopics.base.arrays import I64
 from hiertopics.base.errors import DataError, UsageError
 from hiertopics.corpus.data.corpus import Tags
 from hiertopics.corpus.data.tree import ROOT, Tree
-from hiertopics.corpus.data.treeshares import descend, tree_shares
+from hiertopics.corpus.data.treeshares import main_topics
 from hiertopics.corpus.formats.opening import require_file
 from hiertopics.corpus.formats.records import TABLES, column_of, table_form
 from hiertopics.corpus.formats.sidefiles import read_tags
@@ -131,8 +130,7 @@ def counted_at(run: RunDir) -> sparse.csr_array:
         columns = run.theta.argmax(axis=1)
         cells = (np.arange(n_docs), np.asarray(columns).ravel())
     elif run.paths is None:
-        shares = tree_shares(run.tree, run.theta)
-        home = shares.rows[descend(shares)]
+        home = main_topics(run.tree, run.theta)
         docs = np.flatnonzero(home != ROOT)  # the others are in no node of a forest
         ends = (np.ones(len(docs)), (docs, home[docs]))
         ways = sparse.csr_array(ends, shape=(n_docs, n_nodes)) @ run.tree.above

@@ -22,6 +22,7 @@ from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.views.arrange import arranged
 from hiertopics.views.levels import in_levels, parse_cut, supported_part
 from hiertopics.views.render import Remark, View, few_documents, first_levels, for_reading
+from hiertopics.views.render.figure import to_svg
 from hiertopics.views.render.graphs import to_dot, to_graphml, to_newick
 from hiertopics.views.render.records import to_group_lines
 from hiertopics.views.render.trees import to_html, to_lines, to_text
@@ -66,6 +67,7 @@ FORMS: dict[str, Form] = {
     "dot": Form(_drawn(to_dot), (".dot", ".gv")),
     "graphml": Form(_drawn(to_graphml), (".graphml",)),
     "html": Form(_drawn(to_html), (".html", ".htm")),
+    "svg": Form(_drawn(to_svg), (".svg",)),
 }
 
 WITH_DOCUMENTS = ("text", "json", "csv", "html")
@@ -98,6 +100,9 @@ WITH_NAMES = ("json", "csv", "graphml")
 
 SHOWN_GROUPS = 30
 FOR_EYES = ("text", "html")
+FIRST_LEVELS = ("text", "svg")
+"""Forms that show the first levels of a large tree, where nobody says how many."""
+
 WORDS = 10
 """Top words per node in a file, where nobody says how many."""
 
@@ -114,6 +119,7 @@ class Asked(NamedTuple):
     arrange: bool = False
     cut: str | None = None
     supported: float | None = None
+    width: float | None = None
 
     @property
     def fewest(self) -> int | None:
@@ -134,21 +140,23 @@ def show_tree(
     arrange: bool = False,
     cut: str | None = None,
     supported: float | None = None,
+    width: float | None = None,
 ) -> str:
     """Return a run's tree as text.
 
-    depth: most levels; None: all, in text two below the root of a tree of more than 60 nodes.
+    depth: most levels; None: all, in text and svg two below the root of a tree of more than 60
+    nodes.
     words: top words per node. words_by: one of ``naming.ORDERS``; None: ``name``, in forms with the
     automatic name in a field of its own ``prob``, a node's own most probable words. min_docs:
     fewest documents at or below a node; None: 0, in text 1% of them for large trees. format: text,
-    json, csv, newick, dot, graphml or html.
+    json, csv, newick, dot, graphml, html or svg (a figure, ``figure.to_svg``).
     docs: top documents per node. sides: ``NAME=FILE``, counted per node. arrange: flat topics are
     clustered first. cut: about how many nodes each level has, ``20,80``. supported: nodes of less
-    support by resamples are part of those above.
+    support by resamples are part of those above. width: of the figure, in millimetres; None: 170.
     Raises UsageError, DataError or RunError.
     """
     target, form = opened(run), form_named(format)
-    asked = Asked(depth, words, words_by, min_docs, docs, sides, arrange, cut, supported)
+    asked = Asked(depth, words, words_by, min_docs, docs, sides, arrange, cut, supported, width)
     tree, view = _viewed(target, asked, format)
     if asked.fewest is None:
         view = view._replace(min_docs=least_documents(target, format, view.depth))
@@ -167,18 +175,23 @@ def _viewed(target: RunDir, asked: Asked, format: str) -> tuple[Tree, View]:
     """Return the tree and what of it is shown; ``min_docs`` is 0 where nobody asked for one."""
     if asked.docs is not None and format not in WITH_DOCUMENTS:
         raise UsageError(f"--docs has no meaning for format {format}")
+    if asked.width is not None and format != "svg":
+        raise UsageError(f"--width has no meaning for format {format}: it is for svg")
     tree = arranged(target) if asked.arrange else target.supported_tree
+    chosen = asked.words_by
+    names = names_of(tree, target.vocab, words_by=chosen) if format in WITH_NAMES else None
+    # Names are those of the whole tree: a node that stays keeps its name.
+    tree = in_order(tree, target.vocab, chosen, "prob" if names else NAME)
     if asked.supported is not None:
         tree = supported_part(target, tree, asked.supported)
     labels = labels_of(target, tree)
-    if format == "text":
+    if format in FIRST_LEVELS:
         asked = at_first(tree, asked)
     if asked.cut is not None:
         tree = in_levels(tree, parse_cut(asked.cut))
-    chosen = asked.words_by
-    names = names_of(tree, target.vocab, words_by=chosen) if format in WITH_NAMES else None
-    tree = in_order(tree, target.vocab, asked.words_by, "prob" if names else NAME)
     view = View(asked.depth, asked.words, asked.fewest or 0, labels=labels, names=names)
+    if asked.width is not None:
+        view = view._replace(width=asked.width)
     if asked.docs is not None:
         from hiertopics.views.documents import (
             documents_of,  # reads the corpus, which most views do not
@@ -219,11 +232,12 @@ def export(
     arrange: bool = False,
     cut: str | None = None,
     supported: float | None = None,
+    width: float | None = None,
 ) -> Path:
     """Write a run's tree to a file, whole or not at all; return the file's path.
 
-    to: text, json, csv, newick, dot, graphml or html, the page of ``report``; None takes the form
-    that the suffix of ``output`` tells. words: top words per node; None: 10, or as many as
+    to: text, json, csv, newick, dot, graphml, svg or html, the page of ``report``; None takes the
+    form that the suffix of ``output`` tells. words: top words per node; None: 10, or as many as
     ``report`` takes. The others are those of ``show_tree``; a page has no depth, min_docs or docs:
     it holds all of them. Raises UsageError, DataError or RunError.
     """
@@ -234,6 +248,8 @@ def export(
         from hiertopics.views.report.writing import WORDS as PAGE_WORDS
         from hiertopics.views.report.writing import report
 
+        if width is not None:
+            raise UsageError("--width has no meaning for html: it is for svg")
         if depth is not None or min_docs or docs is not None:
             raise UsageError(
                 "--depth, --min-docs and --docs have no meaning for html: the page of report "
@@ -264,6 +280,7 @@ def export(
         arrange=arrange,
         cut=cut,
         supported=supported,
+        width=width,
     )
     files.write_text(path, shown)
     return path

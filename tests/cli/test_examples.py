@@ -5,13 +5,17 @@ That the program takes the examples is tested where docs/cli.md is: it shows the
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 
 from hiertopics.cli import COMMANDS, group
 from hiertopics.cli.examples import EXAMPLES
+from hiertopics.runs.rundir import RunDir
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -43,3 +47,20 @@ def test_the_page_of_the_guide_shows_the_command(name: str) -> None:
 def test_help_of_fit_shows_the_settings_that_raw_text_needs() -> None:
     told = " ".join(EXAMPLES["fit"].lines)
     assert "data.stop_words=" in told and "data.min_df=" in told
+
+
+def test_examples_show_more_of_a_tree_than_its_root() -> None:
+    lines = [line for name in ("show-tree", "export") for line in EXAMPLES[name].lines]
+    depths = [int(told[1]) for line in lines if (told := re.search(r"--depth (\d+)", line))]
+    assert depths and min(depths) > 1
+
+
+def test_one_level_of_a_tree_says_which_command_shows_more(
+    finished: Callable[..., Path], call: Callable[..., Any]
+) -> None:
+    run = finished("hlda-variational")
+    done, n_branches = call("show-tree", run, "--depth", 1), len(RunDir(run).tree.children(0))
+    assert done.out.count("\n") == 1
+    assert f"the root alone is shown; --depth 2 shows the {n_branches} below it" in done.err
+    assert "root alone" not in call("show-tree", run, "--depth", 2).err
+    assert "root alone" not in call("show-tree", finished("hdp-pcvb0"), "--depth", 1).err

@@ -128,7 +128,7 @@ def test_a_fit_says_it_and_so_do_the_views(run: Path, call: Call) -> None:
 
 @pytest.mark.slow
 def test_what_support_says_of_all_nodes_takes_its_place_and_stays(run: Path, call: Call) -> None:
-    support(run, 2, say=lambda line: None)
+    support(run, 3, say=lambda line: None)
     before = (run / "support.json").read_bytes()
     assert b"outlines" not in before
     (run / "topics.csv").write_text("damaged")

@@ -307,6 +307,26 @@ def test_compare_puts_the_best_first(copied: Copied, fit_tiny: Fit, tmp_path: Pa
         assert row["seconds"] == manifest["wall_seconds"]
 
 
+@pytest.mark.parametrize("name", ["other.ldac", "tiny.ldac"])
+def test_compare_says_which_corpora_differ_and_what_can_be_done(
+    fit_tiny: Fit, copied: Copied, tiny_file: Path, tmp_path: Path, name: str
+) -> None:
+    """By their names, or by their paths where two files have one name."""
+    first, second, file = copied(), tmp_path / "second", tmp_path / name
+    file.write_text("".join(tiny_file.read_text().splitlines(keepends=True)[:20]))
+    (tmp_path / f"{file.stem}.vocab").write_text("".join(f"v{n}\n" for n in range(30)))
+    fit_tiny(second, corpus=file)
+    with pytest.raises(UsageError, match="since their corpora differ") as refusal:
+        compare([first, second])
+    told = str(refusal.value)
+    called = ["tiny", "other"] if name == "other.ldac" else [str(tiny_file), str(file)]
+    n_words = RunDir(first).manifest["corpus"]["n_words"]
+    assert f"{first} has {called[0]} (30 documents, {n_words} words)" in told
+    assert f"{second} has {called[1]} (20 documents, 30 words)" in told
+    assert "fit to one corpus with one --holdout" in told and f"report {first} {second}" in told
+    assert RunDir(first).split.hash not in told and "\n" not in told
+
+
 def test_compare_refuses_unequal_splits_naming_them(
     fit_tiny: Fit, copied: Copied, tmp_path: Path
 ) -> None:
@@ -315,5 +335,11 @@ def test_compare_refuses_unequal_splits_naming_them(
     with pytest.raises(UsageError, match="not scored on the same split") as refusal:
         compare([first, second])
     for path in (first, second):
-        assert f"{path} has {RunDir(path).split.hash}" in str(refusal.value)
+        n = len(RunDir(path).split.train_docs) + len(RunDir(path).split.heldout_docs)
+        spec, n_words = RunDir(path).experiment.data.holdout, len(RunDir(path).vocab)
+        assert f"{path} holds out {spec} of {n} documents with {n_words} words" in str(
+            refusal.value
+        )
+        assert RunDir(path).split.hash not in str(refusal.value)
+    assert f"report {first} {second}" in str(refusal.value)
     assert not (first / "eval").exists()

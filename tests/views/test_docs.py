@@ -149,10 +149,16 @@ def test_documents_of_a_node_may_have_all_their_words_below_it() -> None:
 def test_paths_and_their_chances_are_told(finished: Callable[..., Path]) -> None:
     run = RunDir(finished("hlda-variational"))
     assert run.paths is not None
+    lengths = run.split.train_lengths
+    assert lengths is not None and (lengths == 0).any()
     for doc, record in enumerate(hiertopics.docs(run)):
-        assert record["path"] == [node for node in run.paths.node[doc].tolist() if node >= 0]
-        assert record["probability"] == pytest.approx(np.exp(run.paths.log_prob[doc]))
         assert record["doc"] == run.split.train_docs[doc] + 1 and record["name"] is None
+        if not lengths[doc]:
+            assert (record["topic"], record["path"], record["probability"]) == (None, [], None)
+            continue
+        assert record["path"] == [node for node in run.paths.node[doc].tolist() if node >= 0]
+        assert record["topic"] == record["path"][-1]
+        assert record["probability"] == pytest.approx(np.exp(run.paths.log_prob[doc]))
 
 
 def test_every_format_says_the_same(call: Call, run: Path) -> None:

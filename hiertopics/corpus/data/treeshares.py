@@ -125,10 +125,11 @@ def pair_scores(shares: TreeShares) -> Iterator[tuple[int, F64]]:
         yield first, np.asarray(block if dense else block.toarray())
 
 
-def descend(shares: TreeShares) -> I64:
+def descend(shares: TreeShares, *, settles: bool = False) -> I64:
     """Return the node at which each document ends that always goes to the largest child, [n_docs].
 
-    Of equal children it goes to the first, and where none has a share of it, it stays.
+    Of equal children it goes to the first, and where none has a share of it, it stays. settles: it
+    also stays at a node below the root that has more of it at itself than at or below any child.
     """
     columns = sparse.csc_array(shares.below)
     order = np.argsort(shares.parent, kind="stable")
@@ -144,7 +145,22 @@ def descend(shares: TreeShares) -> I64:
             continue
         block = columns[:, children].toarray()[docs]
         best = block.argmax(axis=1)
-        goes = block[np.arange(len(docs)), best] > 0
+        largest = block[np.arange(len(docs)), best]
+        goes = largest > 0
+        if settles and node:
+            own = columns[:, [node]].toarray()[docs, 0] - block.sum(axis=1)
+            goes &= own <= largest
         for child in np.unique(best[goes]).tolist():
             here[int(children[child])] = docs[goes & (best == child)]
     return at
+
+
+def main_topics(tree: Tree, theta: sparse.csr_array) -> I64:
+    """Return the main topic of each document: where its way into the largest child ends, [n_docs].
+
+    The way ends at a node below the root that has more of the document at itself than at or below
+    any child. theta: [n_docs, n_nodes], shares at nodes. A document outside all nodes is at a
+    single root; -1 where there is none.
+    """
+    shares = tree_shares(tree, theta)
+    return np.asarray(shares.rows[descend(shares, settles=True)])

@@ -28,6 +28,10 @@ FIRST_LEVELS = 2
 """Levels below the root of a tree that has more nodes than are read at one time."""
 
 
+WIDTH = 170.0
+"""Width of a figure in millimetres: that of the text of a page with usual margins."""
+
+
 class Remark(NamedTuple):
     """A further fact about a node: its name, its printed text, and its JSON value."""
 
@@ -42,7 +46,7 @@ class View(NamedTuple):
     documents: top documents of each node with their shares, where they are to be shown. remarks:
     what else is said of each node, in text and JSON. labels: names and what is hidden, by row.
     by_size: siblings stand by documents times tokens instead of by tokens. names: automatic names,
-    where they stand beside the words.
+    where they stand beside the words. width: of a figure, in millimetres.
     """
 
     depth: int | None = None
@@ -53,6 +57,7 @@ class View(NamedTuple):
     labels: Labels = NONE
     by_size: bool = False
     names: Names | None = None
+    width: float = WIDTH
 
     def children(self, tree: Tree, node: int) -> I64:
         """Return the children of ``node`` (-1: the roots) that are shown, largest first."""

@@ -66,8 +66,8 @@ class Shares(NamedTuple):
     """Shares of documents, CSR [n_docs, n_places] over the places of a layout.
 
     own: the share at each node. below: at or below it. home: the place of the deepest node on a
-    document's path; of an arranged topic, that with the largest share; else the end of the way
-    that always goes into the child with the largest share at or below; -1: none is shown.
+    document's path; of an arranged topic, that with the largest share; else the main topic
+    (``treeshares.main_topics``); -1: none is shown.
     int64 [n_docs].
     """
 
@@ -103,15 +103,21 @@ def shares_of(run: RunDir, tree: Tree, layout: Layout) -> Shares:
 
 
 def _main_path(below: sparse.csr_array, layout: Layout) -> I64:
-    """Return where the way ends that always goes into the child with the largest share."""
+    """Return where the way into the largest child ends, as ``treeshares.main_topics`` does."""
     columns = sparse.csc_array(below)
     home = np.full(below.shape[0], ROOT, dtype=np.int64)
+    roots = np.flatnonzero(layout.parent == ROOT)
+    top = int(roots[0]) if len(roots) == 1 else ROOT
     for place in range(ROOT, len(layout.rows)):
         children = np.flatnonzero(layout.parent == place)
         docs = np.flatnonzero(home == place)
         if len(children) and len(docs):
             shares = sparse.csr_array(columns[:, children])[docs].toarray()
-            home[docs] = np.where(shares.max(axis=1) > 0, children[shares.argmax(axis=1)], place)
+            goes = shares.max(axis=1) > 0
+            if place not in (ROOT, top):
+                own = columns[:, [place]].toarray()[docs, 0] - shares.sum(axis=1)
+                goes &= own <= shares.max(axis=1)
+            home[docs] = np.where(goes, children[shares.argmax(axis=1)], place)
     return home
 
 

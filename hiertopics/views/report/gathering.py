@@ -137,7 +137,9 @@ class _Gathering:
         self.tags: dict[str, Tags] = {
             name: tags_of(run, name, path) for name, path in parse_sides(asked.sides).items()
         }
-        self.tree = self._readable(run)
+        whole = _arranged(run)
+        self.tree = self._part(run, whole)
+        self.ranked = in_order(whole, run.vocab, asked.words_by)
         self.labels = labels_of(run, self.tree)
         self.number = np.empty(0, dtype=np.int64)
         self.n_listed = 0
@@ -249,12 +251,10 @@ class _Gathering:
         """Return the words that each topic is called by."""
         if not tree.has_words:
             return [np.empty(0, dtype=np.int64)] * len(layout.rows)
-        shown = in_order(tree, self.run.vocab, self.asked.words_by)
-        return [shown.top_words(row, N_CALLED) for row in layout.rows.tolist()]
+        return [self.ranked.top_words(row, N_CALLED) for row in layout.rows.tolist()]
 
-    def _readable(self, run: RunDir) -> Tree:
-        """Return a run's tree as the report shows it: flat topics arranged, where they can be."""
-        tree = _arranged(run)
+    def _part(self, run: RunDir, tree: Tree) -> Tree:
+        """Return what the report shows of a run's tree."""
         if self.asked.supported is not None and run is self.run:
             tree = supported_part(run, tree, self.asked.supported)
         return tree if self.asked.cut is None else in_levels(tree, parse_cut(self.asked.cut))
@@ -314,12 +314,14 @@ class _Gathering:
     def _put_comparison(self, box: Box) -> None:
         if self.other is None:
             return
-        tree = self._readable(self.other)
+        whole = _arranged(self.other)
+        tree = self._part(self.other, whole)
         layout = lay_out(tree)
         shared = same_documents(self.run, self.other)
         shares = shares_of(self.other, tree, layout) if shared else None
         args = (self.run, *self.placed, self.other, tree, layout, shares)
-        part = partial(comparison_part, *args, words_by=self.asked.words_by)
+        ranked = in_order(whole, self.other.vocab, self.asked.words_by)
+        part = partial(comparison_part, *args, ranked)
         plans = [
             ("", partial(part, self.kept)),
             ("moves of single documents are left out", partial(part, self.kept[:0])),

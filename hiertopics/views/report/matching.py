@@ -10,7 +10,6 @@ from hiertopics.base.arrays import I64, Bools
 from hiertopics.base.errors import UsageError
 from hiertopics.base.visible import visible
 from hiertopics.corpus.data.matching import Named, affinities, matched
-from hiertopics.corpus.data.naming import in_order
 from hiertopics.corpus.data.tree import ROOT, Tree
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir
@@ -52,20 +51,19 @@ def comparison_part(
     other_tree: Tree,
     other_layout: Layout,
     other_shares: Shares | None,
+    ranked: Tree,
     kept: I64,
-    words_by: str | None = None,
 ) -> dict[str, Any]:
     """Return the part ``comparison``: the other run's card and topics, matches, and moves.
 
-    other_shares: None where the documents are others, so that none of them can move. kept: the
-    documents whose own place in the other run is held, too. words_by: the order of the words that
-    the other run's topics are called by.
+    other_shares: None where the documents are others, so that none of them can move. ranked: the
+    other tree, whole, its words in the order that topics are called by. kept: the documents whose
+    own place in the other run is held, too.
     """
     affinity = affinities(
         Named(tree, layout.rows, run.vocab), Named(other_tree, other_layout.rows, other.vocab)
     )
     pairs = matched(affinity)
-    shown = in_order(other_tree, other.vocab, words_by)
     part: dict[str, Any] = {
         "card": card_of(other),
         "nodes": {
@@ -80,7 +78,7 @@ def comparison_part(
                 for row in other_layout.rows.tolist()
             ],
             "called": [
-                [other.vocab[word] for word in shown.top_words(row, N_WORDS)]
+                [other.vocab[word] for word in ranked.top_words(row, N_WORDS)]
                 for row in other_layout.rows.tolist()
             ],
         },

@@ -1,0 +1,301 @@
+"""A tree as a figure for a paper: an icicle in SVG, as the map of the report draws it.
+
+Roots stand on the left, children to the right of their parent. Areas are in proportion to shares of
+tokens at or below a node: all boxes have one width, and heights one scale. Lengths are millimetres.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from hiertopics.base.visible import visible
+from hiertopics.corpus.data.tree import ROOT, Tree
+from hiertopics.views.render import View, is_weak
+from hiertopics.views.render.graphs import NO_XML
+
+NAMESPACE = "http://www.w3.org/2000/svg"
+FONT, LEADING, PAD = 2.5, 3.1, 1.0
+LETTER = 0.55 * FONT
+"""About the width of a letter; SVG does not measure text."""
+
+STRIP = 5.0
+"""The width of a single root, which all boxes are to the right of."""
+
+COLUMN = 32.0
+"""The least width of a box where flat topics stand side by side."""
+
+LOW = 3.2
+"""Lower siblings are joined to one box: no line of words fits in."""
+
+LEAST_HIGH, MOST_HIGH = 50.0, 230.0
+"""Heights of a figure; the larger one is that of the text of a page."""
+
+ROW, MOST_ROW = 6.5, 10.0
+"""Height of the figure for each leaf, where there are not too many; more where the smallest one
+would have no room for its words, but not more than the larger."""
+
+FULL = 0.97
+"""Share of the room of several lanes that boxes may take: none is cut in two."""
+
+INK, PAPER, JOINED, FAINT = "#14202e", "#ffffff", "#eceff3", "#4a5868"
+GREY = (215.0, 0.12, 0.88)
+
+
+class Box(NamedTuple):
+    """A rectangle of the figure. rest: nodes that are joined in it; none in the box of a node."""
+
+    node: int
+    x: float
+    y: float
+    wide: float
+    high: float
+    rest: tuple[int, ...] = ()
+
+
+class Plan(NamedTuple):
+    """The shape of a figure.
+
+    focus: the single root, -1 where there are several. left: where the first boxes begin. levels:
+    boxes side by side on the way to a leaf; lanes: stacks of first boxes. scale: height of a share
+    of 1.
+    """
+
+    focus: int
+    left: float
+    width: float
+    high: float
+    levels: int
+    lanes: int
+    scale: float
+
+    @property
+    def column(self) -> float:
+        """The width of every box."""
+        return (self.width - self.left) / (self.levels * self.lanes)
+
+
+def to_svg(tree: Tree, vocab: Sequence[str], view: View) -> str:
+    """Return the figure: a group for each box, with a title, a rectangle and its words as text.
+
+    Words, and what else comes from the corpus, are escaped; controls are written out. Equal trees
+    have equal bytes.
+    """
+    plan = _planned(tree, view)
+    size = {"width": f"{_told(plan.width)}mm", "height": f"{_told(plan.high)}mm"}
+    box = f"0 0 {_told(plan.width)} {_told(plan.high)}"
+    font = {"font-family": "sans-serif", "font-size": _told(FONT), "fill": INK}
+    svg = Element("svg", {"xmlns": NAMESPACE, **size, "viewBox": box, **font})
+    SubElement(svg, "title").text = "Tree of topics; areas are shares of all words"
+    if tree.arrangement is not None:
+        SubElement(svg, "desc").text = _safe(tree.arrangement.note)
+    back = {"width": _told(plan.width), "height": _told(plan.high), "fill": PAPER}
+    SubElement(svg, "rect", back)
+    if plan.focus != ROOT:
+        _draw_strip(svg, tree, vocab, view, plan)
+    hues = _hues(tree, view, plan)
+    for each in _boxes(tree, view, plan):
+        if each.rest:
+            _draw_joined(svg, tree, vocab, view, each)
+        else:
+            _draw_node(svg, tree, vocab, view, each, hues.get(each.node))
+    indent(svg)
+    text: bytes = tostring(svg, encoding="utf-8", xml_declaration=True)
+    return text.decode() + "\n"
+
+
+def _planned(tree: Tree, view: View) -> Plan:
+    roots = view.children(tree, ROOT).tolist()
+    below = view.children(tree, roots[0]).tolist() if len(roots) == 1 else []
+    focus = roots[0] if below else ROOT
+    first, left = below or roots, STRIP if below else 0.0
+    nodes = list(view.nodes(tree))
+    depths = [int(tree.depth[node]) for node in nodes]
+    levels = max(depths, default=0) - (int(tree.depth[first[0]]) if first else 0) + 1
+    leaves = [node for node in nodes if not len(view.children(tree, node))]
+    n_leaves = len(leaves)
+    lanes = 1
+    if levels == 1:
+        most = max(int((view.width - left) / COLUMN), 1)
+        lanes = min(math.ceil(n_leaves * ROW / MOST_HIGH) or 1, most)
+    sizes = tree.subtree_weight
+    whole = max(float(sizes[first].sum()), float(sizes[focus]) if focus != ROOT else 0.0, 1e-12)
+    lowest = min((float(sizes[node]) for node in leaves if sizes[node] > 0), default=whole)
+    wanted = min(max(ROW * n_leaves, LOW * whole / lowest), MOST_ROW * n_leaves) / lanes
+    high = min(max(wanted, LEAST_HIGH), MOST_HIGH)
+    room = high * lanes * (FULL if lanes > 1 else 1.0)
+    return Plan(focus, left, view.width, high, levels, lanes, room / whole)
+
+
+def _boxes(tree: Tree, view: View, plan: Plan) -> Iterator[Box]:
+    """Yield the boxes, each before those to its right."""
+    first = view.children(tree, plan.focus).tolist()
+    heights = [float(tree.subtree_weight[node]) * plan.scale for node in first]
+    lane, at, begin = 0, 0.0, 0
+    for place, high in enumerate(heights):
+        if at > 0 and at + high > plan.high and lane + 1 < plan.lanes:
+            yield from _stack(tree, view, plan, first[begin:place], _lane(plan, lane), 0.0)
+            lane, at, begin = lane + 1, 0.0, place
+        at += high
+    yield from _stack(tree, view, plan, first[begin:], _lane(plan, lane), 0.0)
+
+
+def _lane(plan: Plan, lane: int) -> float:
+    return plan.left + lane * plan.levels * plan.column
+
+
+def _stack(
+    tree: Tree, view: View, plan: Plan, nodes: Sequence[int], x: float, y: float
+) -> Iterator[Box]:
+    """Yield the boxes of siblings below one another, and of all that is to their right.
+
+    What waits is a box whose children are not yet placed.
+    """
+    waiting = [*_siblings(tree, plan, nodes, x, y)][::-1]
+    while waiting:
+        box = waiting.pop()
+        yield box
+        if not box.rest:
+            children = view.children(tree, box.node).tolist()
+            waiting += [*_siblings(tree, plan, children, box.x + box.wide, box.y)][::-1]
+
+
+def _siblings(tree: Tree, plan: Plan, nodes: Sequence[int], x: float, y: float) -> Iterator[Box]:
+    heights = [float(tree.subtree_weight[node]) * plan.scale for node in nodes]
+    n_high = sum(high >= LOW for high in heights)
+    if n_high == len(nodes) - 1:
+        n_high += 1  # one alone says more by its own colour than as "1 more"
+    for node, high in zip(nodes[:n_high], heights[:n_high], strict=True):
+        yield Box(node, x, y, plan.column, high)
+        y += high
+    if n_high < len(nodes):
+        rest = tuple(nodes[n_high:])
+        yield Box(rest[0], x, y, plan.column, min(sum(heights[n_high:]), plan.high - y), rest)
+
+
+def _draw_strip(svg: Element, tree: Tree, vocab: Sequence[str], view: View, plan: Plan) -> None:
+    box = Box(plan.focus, 0.0, 0.0, STRIP, plan.high)
+    group = _group(svg, box, _colour(*GREY), f"{_title(tree, vocab, view, plan.focus)}")
+    middle = f"translate({_told(STRIP / 2 + FONT / 3)} {_told(plan.high / 2)}) rotate(-90)"
+    how = {"transform": middle, "text-anchor": "middle", "font-weight": "600"}
+    words = view.label(plan.focus).name or view.words(tree, plan.focus, vocab)
+    (line, *_) = _lines(visible(words), int((plan.high - 2 * PAD) / LETTER), 1) or [""]
+    SubElement(group, "text", how).text = _safe(line)
+
+
+def _draw_node(
+    svg: Element,
+    tree: Tree,
+    vocab: Sequence[str],
+    view: View,
+    box: Box,
+    hue: tuple[float, int] | None,
+) -> None:
+    """Draw a node with its name or words, and its share on the right of the first line."""
+    node = box.node
+    fill = _colour(*GREY) if hue is None else _colour(hue[0], 0.52, 0.76 + 0.045 * min(hue[1], 4))
+    group = _group(svg, box, fill, _title(tree, vocab, view, node))
+    if is_weak(tree, node):
+        group.set("opacity", "0.55")
+    if box.high < LOW:
+        return
+    share = _percent(float(tree.subtree_weight[node]))
+    name, words = visible(view.label(node).name), visible(view.words(tree, node, vocab))
+    letters = int((box.wide - 2 * PAD) / LETTER)
+    n_lines = max(int((box.high - PAD) / LEADING), 1)
+    first = letters - len(share) - 1
+    written = _lines(name, first, n_lines) if name else []
+    written += _lines(words, first if not name else letters, n_lines - len(written))
+    top = box.y + (box.high / 2 + FONT / 3 if n_lines == 1 else PAD / 2 + FONT)
+    _write(group, box.x + PAD, top, written)
+    if first > 0:
+        at = {"x": _told(box.x + box.wide - PAD), "y": _told(top), "text-anchor": "end"}
+        SubElement(group, "text", at).text = share
+
+
+def _write(group: Element, x: float, y: float, lines: Sequence[str]) -> None:
+    """Write lines as one text, the first one bold: programs edit it as a whole."""
+    if not lines:
+        return
+    text = SubElement(group, "text")
+    for number, line in enumerate(lines):
+        at = {"x": _told(x), "y": _told(y + number * LEADING)}
+        bold = {"font-weight": "600"} if number == 0 else {}
+        SubElement(text, "tspan", at | bold).text = _safe(line)
+
+
+def _draw_joined(svg: Element, tree: Tree, vocab: Sequence[str], view: View, box: Box) -> None:
+    told = f"and {len(box.rest)} more"
+    names = "; ".join(visible(view.called(tree, node, vocab)) for node in box.rest)
+    group = _group(svg, box, JOINED, f"{told}: {names}")
+    if box.high >= LOW:
+        at = {"x": _told(box.x + PAD), "y": _told(box.y + min(box.high / 2 + FONT / 3, LEADING))}
+        SubElement(group, "text", at | {"fill": FAINT}).text = told
+
+
+def _group(svg: Element, box: Box, fill: str, title: str) -> Element:
+    """Add a rectangle with a title; a line in white parts it from the others."""
+    group = SubElement(svg, "g")
+    SubElement(group, "title").text = _safe(title)
+    place = {"x": _told(box.x), "y": _told(box.y), "width": _told(box.wide)}
+    edge = {"stroke": PAPER, "stroke-width": "0.3"}
+    SubElement(group, "rect", {**place, "height": _told(box.high), "fill": fill, **edge})
+    return group
+
+
+def _title(tree: Tree, vocab: Sequence[str], view: View, node: int) -> str:
+    share, n_docs = _percent(float(tree.subtree_weight[node])), int(tree.branch_docs[node])
+    told = f"{n_docs} document{'s' * (n_docs != 1)}, {share} of all words"
+    return f"[{tree.id_of(node)}] {visible(view.called(tree, node, vocab))}: {told}"
+
+
+def _hues(tree: Tree, view: View, plan: Plan) -> dict[int, tuple[float, int]]:
+    """Return the hue of the branch of each node, and how deep it lies in the branch."""
+    hues: dict[int, tuple[float, int]] = {}
+    for number, branch in enumerate(view.children(tree, plan.focus).tolist()):
+        hues[branch] = ((205 + number * 137.508) % 360, 0)
+    for node in view.nodes(tree):
+        above = hues.get(int(tree.parent[node]))
+        if above is not None:
+            hues[node] = (above[0], above[1] + 1)
+    return hues
+
+
+def _lines(text: str, letters: int, most: int) -> list[str]:
+    """Cut a text at blanks into lines of so many letters; a word that is too long is cut."""
+    if letters < 2:
+        return []
+    found: list[str] = []
+    for word in text.split():
+        if found and len(found[-1]) + 1 + len(word) <= letters:
+            found[-1] += f" {word}"
+        elif len(found) < most:
+            found.append(word)
+        else:
+            break
+    return [line if len(line) <= letters else f"{line[: letters - 1]}…" for line in found]
+
+
+def _colour(hue: float, saturation: float, lightness: float) -> str:
+    """Return a colour of HSL as #rrggbb, which every program reads. hue: from 0 to 360."""
+    most = saturation * min(lightness, 1 - lightness)
+    parts = [(n + hue / 30) % 12 for n in (0, 8, 4)]
+    values = [lightness - most * max(-1, min(part - 3, 9 - part, 1)) for part in parts]
+    return "#" + "".join(f"{round(255 * value):02x}" for value in values)
+
+
+def _percent(share: float) -> str:
+    if 0 < share < 0.0005:
+        return "<0.1%"
+    return f"{share:.1%}" if share < 0.0995 else f"{share:.0%}"
+
+
+def _told(length: float) -> str:
+    """Return a length with at most four decimals, without zeros at its end."""
+    return f"{length:z.4f}".rstrip("0").rstrip(".")
+
+
+def _safe(text: str) -> str:
+    return NO_XML.sub("\ufffd", text)
