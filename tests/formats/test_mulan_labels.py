@@ -117,13 +117,13 @@ def test_the_xml_may_be_named(put: Put) -> None:
     assert read(put, labels=put("other.xml", XML)).labels.names == ("red", "late")
 
 
-def test_an_xml_beside_another_format_is_no_labels_file(put: Put) -> None:
+@pytest.mark.parametrize("name", ["a.ldac", "a.h5ad"])
+def test_an_xml_beside_another_format_is_no_labels_file(put: Put, name: str) -> None:
+    """Also beside a format that names its own words."""
     put("a.xml", XML)
-    assert resolve(Source(put("a.ldac", "0\n"))).labels is None
-    with pytest.raises(
-        UsageError, match=r"label columns of an ARFF file, but .*a\.ldac is read as"
-    ):
-        resolve(Source(put("a.ldac", "0\n"), labels=put("a.xml", XML)))
+    assert resolve(Source(put(name, "0\n"))).labels is None
+    with pytest.raises(UsageError, match=rf"label columns of an ARFF file, but .*{name} is read"):
+        resolve(Source(put(name, "0\n"), labels=put("a.xml", XML)))
 
 
 def test_a_label_that_is_no_column_names_both_files(put: Put) -> None:

@@ -145,6 +145,28 @@ def test_an_axis_that_is_misspelt_is_told_by_a_fit_and_by_the_tests_of_the_contr
     assert tested.returncode == 1 and told in tested.stdout
 
 
+NAMING = """
+from hiertopics.corpus.formats.table import Format
+kept = Format("naming", ("*.kept",), writes=True, doc_names=True)
+lost = Format("naming", ("*.lost",), writes=True)
+def write(corpus, file):
+    file.write(" ".join(corpus.doc_ids).encode())
+"""
+
+
+@pytest.mark.parametrize(("ending", "is_lost"), [("kept", False), ("lost", True)])
+def test_names_of_documents_are_lost_where_a_format_does_not_write_them(
+    run: Run, tmp_path: Path, ending: str, is_lost: bool
+) -> None:
+    points = "[hiertopics.formats]\nkept = naming:kept\nlost = naming:lost\n"
+    install(tmp_path / "site", "naming-package", points)
+    (tmp_path / "site" / "naming.py").write_text(NAMING)
+    (tmp_path / "in.jsonl").write_text('{"id": "oak", "text": "green leaf"}\n')
+    done = run("convert", "in.jsonl", f"out.{ending}")
+    assert (done.code, (tmp_path / f"out.{ending}").read_text()) == (0, "oak")
+    assert ("names of the documents are not written" in done.err) == is_lost
+
+
 def test_one_name_of_two_packages_is_neither_of_them(
     run: Run, tiny_file: Path, tmp_path: Path
 ) -> None:

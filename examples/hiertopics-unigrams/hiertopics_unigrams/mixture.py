@@ -19,6 +19,7 @@ from scipy import sparse
 from scipy.special import gammaln, logsumexp
 
 from hiertopics.base.arrays import F64
+from hiertopics.base.axes import POSITIVE, Axes
 from hiertopics.contract.model import Backend, Context, Posterior, Sizes, Summary, always
 from hiertopics.contract.model import Settings as AnySettings
 from hiertopics.corpus.data.corpus import Corpus, default_vocab
@@ -53,8 +54,8 @@ class Data(NamedTuple):
 class State:
     """Estimates, rows sum to 1. shares: float64 [n_topics]; phi: float64 [n_topics, n_words]."""
 
-    shares: F64
-    phi: F64
+    shares: Annotated[F64, Axes("n_topics", least=POSITIVE)]
+    phi: Annotated[F64, Axes("n_topics", "n_words", least=POSITIVE)]
 
 
 class Info(NamedTuple):

@@ -87,7 +87,7 @@ def convert(
         return Converted(written.shelf, source, target, name, written.files, notes)
     read = dataset.read_data(config)
     files = write_corpus(read, target, name, spared=_files_of(source))
-    return Converted(read, source, target, name, files, (*read.notes, *_losses(read)))
+    return Converted(read, source, target, name, files, (*read.notes, *_losses(read, name)))
 
 
 def _to_shards(source: Source, config: DataConfig, target: Path) -> tuple[Written, tuple[str, ...]]:
@@ -148,9 +148,9 @@ def _refuse_confusion(source: Source, target: Path, config: DataConfig) -> None:
         raise UsageError(f"{what}; choose another name or folder")
 
 
-def _losses(corpus: Corpus | Vectors) -> list[str]:
-    """Return what no file beside the counts holds; names that are words are in the vocabulary."""
-    names = corpus.columns if isinstance(corpus, Vectors) else corpus.vocab
-    if corpus.doc_ids is None or corpus.doc_ids == names:
+def _losses(corpus: Corpus | Vectors, name: str) -> list[str]:
+    """Return what no written file holds; names that are words are in the vocabulary."""
+    words = corpus.columns if isinstance(corpus, Vectors) else corpus.vocab
+    if FORMATS[name].doc_names or corpus.doc_ids is None or corpus.doc_ids == words:
         return []
     return ["the names of the documents are not written; their order is kept"]

@@ -51,7 +51,7 @@ def resolve(source: Source) -> Source:
     if groups is None and source.group_field is None:
         groups = find_groups(path)
     if labels is None and source.label_field is None and source.label_column is None:
-        labels = find_labels(path, columns=form.named)
+        labels = find_labels(path, columns=form.xml_labels)
     return replace(source, path=path, format=name, vocab=vocab, groups=groups, labels=labels)
 
 
@@ -97,7 +97,7 @@ def _refuse_contradictions(source: Source, name: str) -> None:
         return
     if source.label_column is not None:
         raise UsageError("labels come from a file or from label_column, not from both")
-    if names_columns(source.labels) and not FORMATS[name].named:
+    if names_columns(source.labels) and not FORMATS[name].xml_labels:
         what = f"{source.labels} names the label columns of an ARFF file"
         raise UsageError(f"{what}, but {source.path} is read as {name}")
 

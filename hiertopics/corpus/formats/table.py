@@ -39,9 +39,10 @@ class Format:
     where documents can be read some at a time, ``draft(source, vocab, into)``, too.
     patterns: of file names, compression suffix removed. text: raw text, to be tokenised.
     packs: may be written as .gz or .xz. dense: holds vectors, a column of classes among them.
-    named: names its own words, so that no vocabulary file goes with it. folder: is a folder, which
-    holds all that belongs to the corpus. layered: may hold several tables, of which ``layer`` takes
-    one.
+    named: names its own words, so that no vocabulary file goes with it. doc_names: the file that
+    ``write`` makes holds the names of documents. xml_labels: an XML file beside it names columns
+    that are labels. folder: is a folder, which holds all that belongs to the corpus. layered: may
+    hold several tables, of which ``layer`` takes one.
     """
 
     module: str
@@ -51,6 +52,8 @@ class Format:
     packs: bool = True
     dense: bool = False
     named: bool = False
+    doc_names: bool = False
+    xml_labels: bool = False
     folder: bool = False
     layered: bool = False
 
@@ -90,7 +93,14 @@ OWN: dict[str, Format] = {
     "edges": Format("hiertopics.corpus.formats.edges", ("*.edges",), writes=True),
     "npz": Format("hiertopics.corpus.formats.npz", ("*.npz",), writes=True, packs=False),
     "vectors": Format("hiertopics.corpus.formats.vectors", ("*.npy",), writes=True, dense=True),
-    "arff": Format("hiertopics.papers.arff", ("*.arff",), writes=True, dense=True, named=True),
+    "arff": Format(
+        "hiertopics.papers.arff",
+        ("*.arff",),
+        writes=True,
+        dense=True,
+        named=True,
+        xml_labels=True,
+    ),
     "h5ad": Format(
         "hiertopics.corpus.formats.h5ad", ("*.h5ad",), packs=False, named=True, layered=True
     ),

@@ -106,7 +106,7 @@ def _vocabulary_file(data: Corpus | Vectors, path: Path) -> Iterator[tuple[Path,
 def _tag_files(corpus: Corpus | Vectors, path: Path, form: Format) -> Iterator[tuple[Path, bytes]]:
     for ending, tags, found in (
         (".authors", corpus.groups, find_groups(path)),
-        (".labels", corpus.labels, find_labels(path, columns=form.named)),
+        (".labels", corpus.labels, find_labels(path, columns=form.xml_labels)),
     ):
         target = beside(path, ending)
         if tags is None and found is not None:
