@@ -26,8 +26,8 @@ FOUND = (0.9, 0.5, 0.7, 0.6, 0.8)
 
 
 @pytest.fixture
-def run(copied: Copied, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a run of eight iterations whose resamples are not fitted; it has no support yet."""
+def unfitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have resamples say what ``FOUND`` does, without a fit."""
 
     def told(*args: Any) -> Held:
         basis, number = args[1](), args[4]
@@ -36,6 +36,11 @@ def run(copied: Copied, monkeypatch: pytest.MonkeyPatch) -> Path:
         return Held(found, None)
 
     monkeypatch.setattr(module, "_resample", told)
+
+
+@pytest.fixture
+def run(copied: Copied, unfitted: None) -> Path:
+    """Return a run of eight iterations whose resamples are not fitted; it has no support yet."""
     path = copied("hlda-variational")
     assert RunDir(path).manifest["iterations"] == 8 and not (path / "support.json").exists()
     return path
@@ -161,3 +166,15 @@ def test_views_say_that_two_resamples_of_few_iterations_are_too_few(run: Path, c
     assert "2 resamples, too few to tell; 1 iteration of the 8 that a resample needs" in first
     asked(run, 3)
     assert "too few" not in show_tree(run).splitlines()[0]
+
+
+@pytest.mark.parametrize(("backend", "needed"), [("nhdp-variational", 2), ("hlda-variational", 8)])
+def test_a_resample_needs_what_the_default_gives_it(
+    copied: Copied, unfitted: None, backend: str, needed: int
+) -> None:
+    """A fifth of the eight iterations where the backend has short fits, else all."""
+    path = copied(backend)
+    record, said = asked(path, 3, iterations=1)
+    assert record["needed"] == needed
+    assert f"needs {needed} iterations, and these have 1" in said
+    assert "needs" not in asked(path, 3)[1]
