@@ -27,6 +27,11 @@ lint:
 docs:
     .venv/bin/python docs/build_reference.py
 
+# the guide as a site, with a search and finished reports: open site/index.html
+site:
+    .venv/bin/pip install -q -e '.[docs]'
+    .venv/bin/python docs/build_site.py -o site --gallery gallery
+
 # which lines of Python the tests run
 coverage:
     .venv/bin/python -m pytest --cov --cov-report=term-missing:skip-covered

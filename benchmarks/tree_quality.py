@@ -29,7 +29,7 @@ HALVES = ("news", "rest")
 CORPORA = ("news", "debian", "psychreview", "kos", "ap", "nips", "rest")
 LABELLED = ("news", "rest", "debian")
 CHOSEN_ON = {"news": "yes", "psychreview": "yes", "debian": "some", "kos": "some", "ap": "some"}
-"""Corpora on which settings of ``nhdp-*`` were chosen: docs/nhdp.md."""
+"""Corpora on which settings of ``nhdp-*`` were chosen: docs/nhdp-evidence.md."""
 
 CHOSEN = ("nhdp-variational", "nhdp-gibbs")
 KEYS = ("corpus", "system", "seed")
