@@ -24,6 +24,9 @@ PLAN = ROOT / "mkdocs.yml"
 PAGES = ("*.md", "docs/*.md", "docs/theory/*.md", "data-samples/README.md", "benchmarks/README.md")
 ASSETS = ("docs/images/*.png", "docs/site/*")
 GALLERY = "gallery/index.md"
+WEIGHTS = {"Python": 0.7, "Theory": 0.4, "Development": 0.4, "Records": 0.3}
+"""How much a word in a page of a group counts in the search; in other groups 1."""
+
 NO_GALLERY = """# Gallery
 
 This copy of the site was built without reports. `python docs/build_site.py -o site --gallery
@@ -113,6 +116,9 @@ def stage(folder: Path, gallery: Path | None) -> None:
     staged = {page: linked(page, text, sources) for page, text in texts.items()}
     for source in sources:
         staged[f"{source}.md"] = _source_page(source)
+    for group, weight in WEIGHTS.items():
+        for page in contents()[group]:
+            staged[page] = f"---\nsearch:\n  boost: {weight}\n---\n{staged[page]}"
     staged[GALLERY] = NO_GALLERY
     if gallery is not None:
         shutil.copytree(gallery, folder / "gallery", ignore=shutil.ignore_patterns("runs", "texts"))

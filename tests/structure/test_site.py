@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from types import ModuleType
 
 import pytest
 from guide import FENCE, ROOT
+from test_guide_syntax import refuse
 
 import hiertopics
 
@@ -30,11 +32,12 @@ def script(name: str) -> ModuleType:
 
 SITE = script("build_site")
 API = script("build_api")
+GALLERY = script("build_gallery")
 
 
 def test_the_contents_name_every_page_once() -> None:
     named = [page for group in SITE.contents().values() for page in group]
-    made = {SITE.GALLERY, *(f"docs/api/{name}" for name in API.pages())}
+    made = {SITE.GALLERY, *(f"docs/api/{name}" for name in (*API.PLAN, "testing.md"))}
     assert sorted(named) == sorted({*SITE.found(SITE.PAGES), *made})
 
 
@@ -61,8 +64,11 @@ def test_the_reference_explains_every_name_of_the_package_once() -> None:
     assert sorted(ours) == sorted(set(hiertopics.__all__) - {"__version__"})
 
 
-def test_the_reference_has_no_address_of_memory() -> None:
-    assert [name for name, text in API.pages().items() if " at 0x" in text] == []
+@pytest.mark.slow
+def test_the_reference_is_in_the_contents_and_has_no_address_of_memory() -> None:
+    pages = API.pages()
+    assert {f"docs/api/{name}" for name in pages} == set(SITE.contents()["Python"])
+    assert [name for name, text in pages.items() if " at 0x" in text] == []
 
 
 def test_what_a_docstring_says_of_parameters_is_a_list() -> None:
@@ -121,3 +127,46 @@ def test_the_command_of_the_site_is_that_of_the_pages() -> None:
         assert "docs/build_site.py -o site --gallery gallery" in page.read_text(encoding="utf-8")
     fences = [match["body"] for match in FENCE.finditer((ROOT / "CONTRIBUTING.md").read_text())]
     assert any("pip install -e '.[docs]'" in body for body in fences)
+
+
+def test_the_commands_of_the_gallery_would_be_taken(tmp_path: Path) -> None:
+    for show in GALLERY.SHOWS:
+        fit, report = GALLERY.commands(show, tmp_path)
+        refuse(fit[1:])
+        refuse(report[1:])
+        assert fit[-1] in report, "the report is that of the fit"
+
+
+def test_reports_of_the_gallery_have_names_of_their_own() -> None:
+    names = [show.name for show in GALLERY.SHOWS]
+    assert len(names) == len(set(names)) == 6
+
+
+def test_texts_that_cannot_be_had_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    typed: list[list[str]] = []
+
+    def run(command: list[str], **options: object) -> subprocess.CompletedProcess[str]:
+        typed.append(command)
+        if command[3:4] == ["report"]:
+            Path(ROOT, command[-1]).write_text('<p class="lead">3 &lt; 4 a_b</p>')
+        return subprocess.CompletedProcess(command, int("benchmarks" in command))
+
+    monkeypatch.setattr(GALLERY.subprocess, "run", run)
+    monkeypatch.setattr(GALLERY, "BROWSERS", ())
+    made = GALLERY.build(tmp_path / "gallery")
+    assert made == ["docstrings", "planted", "numbers"]
+    assert "left out" in capfd.readouterr().err
+    index = (tmp_path / "gallery" / "index.md").read_text(encoding="utf-8")
+    assert index.count("## ") == 3 and "\n3 \\< 4 a\\_b\n" in index and ".png" not in index
+    typed.clear()
+    assert GALLERY.build(tmp_path / "gallery") == made
+    assert not any("hiertopics" in command for command in typed), "reports that are there stay"
+
+
+def test_the_texts_of_libraries_are_sentences_with_their_module() -> None:
+    rows = list(GALLERY.docstrings())
+    assert len({row["text"] for row in rows}) == len(rows) > 1000
+    assert {"numpy.linalg", "scipy.stats"} <= {row["module"] for row in rows}
+    assert not any(re.search(r"^(?:Notes|Examples)\n-", row["text"], re.M) for row in rows)
