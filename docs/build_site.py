@@ -157,9 +157,13 @@ def build(output: Path, gallery: Path | None = None) -> None:
         stage(Path(work) / "pages", gallery)
         config = Path(work) / "mkdocs.yml"
         config.write_text(f"INHERIT: {PLAN}\ndocs_dir: pages\n", encoding="utf-8")
-        command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"]
+        # Not --quiet, with which --strict counts no warning.
+        command = [sys.executable, "-m", "mkdocs", "build", "--strict"]
         command += ["--config-file", str(config), "--site-dir", str(output.resolve())]
-        done = subprocess.run(command, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
+        environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+        done = subprocess.run(command, env=environment, stderr=subprocess.PIPE, text=True)
+    told = [line for line in done.stderr.splitlines() if not line.startswith("INFO")]
+    print("\n".join(told), file=sys.stderr, end="\n" if told else "")
     if done.returncode:
         sys.exit(done.returncode)
     loads = foreign(output)
