@@ -21,6 +21,24 @@ from typing import Any, NamedTuple
 from hiertopics import testing
 
 LINE = 88
+OF_A_FOLDER = [
+    "open",
+    "newest",
+    "exists",
+    "file",
+    "manifest",
+    "theta",
+    "paths",
+    "documents",
+    "vocab",
+    "split",
+    "n_draws",
+    "draws",
+    "draw",
+    "drawn_paths",
+    "metrics",
+]
+"""What users need of all that a ``Run`` has from the class of its folder."""
 
 
 class Page(NamedTuple):
@@ -233,7 +251,8 @@ def _escaped(text: str) -> str:
 def members(value: type) -> Iterator[Thing]:
     """Yield the public methods and properties that this package gives a class."""
     for name in dict.fromkeys(name for kind in value.__mro__ for name in vars(kind)):
-        if name.startswith("_"):
+        inherited = name not in vars(value)
+        if name.startswith("_") or (inherited and name not in OF_A_FOLDER):
             continue
         member = inspect.getattr_static(value, name)
         function = getattr(member, "fget", None) or getattr(member, "func", None)

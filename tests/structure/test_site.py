@@ -45,7 +45,7 @@ def groups_of(text: str) -> Iterator[tuple[str, list[str]]]:
     """Yield the groups of the guide's first page: a bold line, and the pages of its list."""
     parts = re.split(r"^\*\*(.+)\*\*$", text, flags=re.MULTILINE)[1:]
     for title, body in zip(parts[::2], parts[1::2], strict=True):
-        yield title, re.findall(r"^\d+\. \[[^\]]+\]\(([^)]+)\)", body, re.MULTILINE)
+        yield title, re.findall(r"^- \[[^\]]+\]\(([^)]+)\)", body, re.MULTILINE)
 
 
 def test_the_first_page_of_the_guide_has_the_groups_of_the_site() -> None:
@@ -69,6 +69,8 @@ def test_the_reference_is_in_the_contents_and_has_no_address_of_memory() -> None
     pages = API.pages()
     assert {f"docs/api/{name}" for name in pages} == set(SITE.contents()["Python"])
     assert [name for name, text in pages.items() if " at 0x" in text] == []
+    explained = re.findall(r"^### Run\.(\w+)$", pages["fits.md"], re.MULTILINE)
+    assert {"tree", *API.OF_A_FOLDER} <= set(explained) and "write_manifest" not in explained
 
 
 def test_what_a_docstring_says_of_parameters_is_a_list() -> None:
