@@ -120,7 +120,7 @@ def _length(name: str, axis: str, lengths: Mapping[str, int] | None) -> int:
     return (lengths or {})[own] + beyond
 
 
-class Declared(NamedTuple):
+class FieldDeclaration(NamedTuple):
     """The declared types and axes of a field. kinds: of the types that it may have."""
 
     kinds: tuple[Any, ...]
@@ -137,13 +137,13 @@ class Declared(NamedTuple):
         return scalars and array.ndim == 0 and self.axes is not None and bool(self.axes.names)
 
 
-def declared(hint: Any) -> Declared:
+def declared(hint: Any) -> FieldDeclaration:
     """Return the types that the annotation of a field declares, and its axes if it has some."""
     if get_origin(hint) is Annotated:
         base, *marks = get_args(hint)
         found = [mark for mark in marks if isinstance(mark, Axes)]
-        return Declared(_types(base), found[0] if found else None)
-    return Declared(_types(hint), None)
+        return FieldDeclaration(_types(base), found[0] if found else None)
+    return FieldDeclaration(_types(hint), None)
 
 
 def _types(hint: Any) -> tuple[Any, ...]:
@@ -155,7 +155,7 @@ def _types(hint: Any) -> tuple[Any, ...]:
     return (hint,)
 
 
-def require_type(name: str, array: NDArray[Any], told: Declared) -> None:
+def require_type(name: str, array: NDArray[Any], told: FieldDeclaration) -> None:
     """Raise ValueError unless an array has one of the declared types of its field."""
     for kind in told.kinds:
         if kind in SCALARS:
@@ -171,7 +171,7 @@ class Field(NamedTuple):
     """An array with its name and its declaration."""
 
     name: str
-    told: Declared
+    told: FieldDeclaration
     array: NDArray[Any]
 
 

@@ -24,7 +24,7 @@ from hiertopics.base.errors import RunError
 Record = TypeVar("Record")
 
 
-class _Mapped(mmap.mmap):
+class _RoomMap(mmap.mmap):
     """A mapped file that knows the folder of its room."""
 
     folder: Path
@@ -68,12 +68,12 @@ class Room:
         made[...] = array
         return made
 
-    def growing(self, dtype: DTypeLike) -> Growing:
+    def growing(self, dtype: DTypeLike) -> GrowingArray:
         """Return an array that is written part by part."""
-        return Growing(self, dtype)
+        return GrowingArray(self, dtype)
 
 
-class Growing:
+class GrowingArray:
     """Parts of an array, one after the other, whose number is not known in advance."""
 
     def __init__(self, room: Room, dtype: DTypeLike) -> None:
@@ -128,7 +128,7 @@ def beside(array: NDArray[Any]) -> Room:
     held: Any = array
     while isinstance(held, np.ndarray | memoryview):
         held = held.base if isinstance(held, np.ndarray) else held.obj
-    return Room(held.folder if isinstance(held, _Mapped) else None)
+    return Room(held.folder if isinstance(held, _RoomMap) else None)
 
 
 def copied(record: Record) -> Record:
@@ -143,7 +143,7 @@ def copied(record: Record) -> Record:
 def _mapped(file: IO[bytes], folder: Path, dtype: DTypeLike) -> NDArray[Any]:
     # Shared and writable: a private one would count as memory of the process, and a read-only one
     # is another type to kernels.
-    held = _Mapped(file.fileno(), 0)
+    held = _RoomMap(file.fileno(), 0)
     held.folder = folder
     return np.frombuffer(held, dtype)
 

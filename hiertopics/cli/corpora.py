@@ -10,7 +10,7 @@ from hiertopics.base.visible import steady
 from hiertopics.cli.completing import BACKEND
 from hiertopics.cli.options import (
     LINES,
-    Sectioned,
+    SectionedCommand,
     config_option,
     corpus_options,
     corpus_settings,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hiertopics.corpus.corpora.checking import Checked
 
 
-@click.command("check", cls=Sectioned)
+@click.command("check", cls=SectionedCommand)
 @click.argument("corpus", metavar="FILE", type=click.Path())
 @click.option(
     "--max",
@@ -95,7 +95,7 @@ def _print_summary(checked: Checked, as_json: bool) -> None:
         put(to_json(record | {"notes": checked.notes, "advice": advice}))
 
 
-@click.command("convert", cls=Sectioned)
+@click.command("convert", cls=SectionedCommand)
 @click.argument("corpus", metavar="IN", type=click.Path())
 @click.argument("output", metavar="[OUT]", required=False, type=click.Path())
 @click.option("-o", "--output", "named", metavar="FILE", help="The same as OUT.")
@@ -142,7 +142,7 @@ def convert_command(**options: Any) -> int:
     return 0
 
 
-@click.command("simulate", cls=Sectioned)
+@click.command("simulate", cls=SectionedCommand)
 @click.argument("backend")
 @click.option(
     "-o",

@@ -15,7 +15,7 @@ import click
 
 from hiertopics.cli.completing import BACKEND, NODE, RUN
 from hiertopics.cli.options import (
-    Sectioned,
+    SectionedCommand,
     cluster_option,
     config_option,
     corpus_options,
@@ -63,7 +63,7 @@ def _leave(number: int, _: FrameType | None) -> None:
     os._exit(RESUMABLE)
 
 
-@click.command("fit", cls=Sectioned)
+@click.command("fit", cls=SectionedCommand)
 @click.argument("corpus", required=False, type=click.Path())
 @click.option("-b", "--backend", type=BACKEND, help="Backend (see: hiertopics backends).")
 @config_option
@@ -207,7 +207,7 @@ def _show(result: Any, price: Any) -> None:
     tell("next: " + "\n      ".join(steps))
 
 
-@click.command("refit", cls=Sectioned)
+@click.command("refit", cls=SectionedCommand)
 @click.argument("run", type=RUN)
 @click.argument("node", type=NODE)
 @click.option("-o", "--output", required=True, metavar="RUN2", help="The new run's folder.")
@@ -239,7 +239,7 @@ def refit_command(**options: Any) -> int:
     return put_result(result, as_json, options["quiet"])
 
 
-@click.command("update", cls=Sectioned)
+@click.command("update", cls=SectionedCommand)
 @click.argument("run", type=RUN)
 @click.argument("corpus", type=click.Path())
 @click.option("-o", "--output", required=True, metavar="RUN2", help="The new run's folder.")

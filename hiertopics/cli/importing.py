@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from hiertopics.cli.options import (
-    Sectioned,
+    SectionedCommand,
     corpus_options,
     corpus_settings,
     json_option,
@@ -17,7 +17,7 @@ from hiertopics.cli.options import (
 )
 
 
-@click.command("import", cls=Sectioned)
+@click.command("import", cls=SectionedCommand)
 @click.argument("files", nargs=-1, required=True, type=click.Path())
 @click.option("-o", "--run", metavar="RUN", required=True, help="Run directory.")
 @click.option(

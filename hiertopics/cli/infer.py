@@ -8,7 +8,7 @@ import click
 
 from hiertopics.cli.completing import RUN
 from hiertopics.cli.options import (
-    Sectioned,
+    SectionedCommand,
     cluster_option,
     corpus_options,
     corpus_settings,
@@ -20,7 +20,7 @@ from hiertopics.cli.options import (
 )
 
 
-@click.command("infer", cls=Sectioned)
+@click.command("infer", cls=SectionedCommand)
 @click.argument("run", type=RUN)
 @click.argument("corpus", type=click.Path())
 @click.option(

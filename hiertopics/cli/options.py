@@ -63,7 +63,7 @@ OPTION_SECTIONS = {
 """Options that many commands have, by what they are for; what is not here comes first."""
 
 
-class Sectioned(click.Command):
+class SectionedCommand(click.Command):
     """A command of many options, which its help shows in sections."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -11,7 +11,7 @@ from hiertopics.cli.completing import RUN
 from hiertopics.cli.options import (
     LINES,
     PATHS,
-    Sectioned,
+    SectionedCommand,
     average_option,
     cache_options,
     chosen_run,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from hiertopics.runs.rundir import RunDir
 
 
-@click.command("eval", cls=Sectioned)
+@click.command("eval", cls=SectionedCommand)
 @click.argument("runs", nargs=-1, type=RUN)
 @click.option("--heldout", is_flag=True, help="Score the held-out part, or --corpus.")
 @click.option(

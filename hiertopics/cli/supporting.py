@@ -8,7 +8,7 @@ import click
 
 from hiertopics.cli.options import (
     LINES,
-    Sectioned,
+    SectionedCommand,
     chosen_run,
     cluster_option,
     forms,
@@ -22,7 +22,7 @@ from hiertopics.cli.options import (
 )
 
 
-@click.command("support", cls=Sectioned)
+@click.command("support", cls=SectionedCommand)
 @run_argument
 @click.option(
     "--resamples",

@@ -82,7 +82,7 @@ def show_tree_command(
     from hiertopics.corpus.data.membership import single_root
     from hiertopics.views.showing import (
         FIRST_LEVELS,
-        Asked,
+        TreeRequest,
         at_first,
         least_documents,
         show_tree,
@@ -90,7 +90,7 @@ def show_tree_command(
     )
 
     target, form = chosen_run(run), "json" if as_json else form or "text"
-    asked = Asked(depth, words, words_by, min_docs, n_docs, sides, arrange, cut, supported)
+    asked = TreeRequest(depth, words, words_by, min_docs, n_docs, sides, arrange, cut, supported)
     shown = at_first(target.tree, asked).depth if form in FIRST_LEVELS else depth
     if form == "text" and sys.stdout.isatty():
         lines, fewest = tree_on_screen(target, asked)

@@ -22,7 +22,7 @@ from hiertopics.contract.engine import Workers
 from hiertopics.contract.model import Backend, Context, PerChain, Settings, Summary
 from hiertopics.contract.states import (
     Arrays,
-    Misnamed,
+    MisnamedError,
     check,
     placed,
     refuse_flaw,
@@ -63,7 +63,7 @@ def begin(states: list[StateT]) -> Chains[StateT]:
 
 
 @dataclass(frozen=True)
-class Several(Generic[SeenT, DataT, StateT, SettingsT]):
+class ChainedBackend(Generic[SeenT, DataT, StateT, SettingsT]):
     """The functions of a backend of several chains; see ``chains``."""
 
     one: Backend[SeenT, DataT, StateT, SettingsT]
@@ -204,9 +204,9 @@ class Several(Generic[SeenT, DataT, StateT, SettingsT]):
         now = {f"now.{chain}" for chain in range(n_chains)}
         best = {f"best.{chain}" for chain in range(n_chains)}
         if {*states} not in (now, now | best) or not n_chains:
-            raise Misnamed("chains that are not all there")
+            raise MisnamedError("chains that are not all there")
         if {name for name in arrays if "." not in name} != {"best_score"}:
-            raise Misnamed("other arrays than those of chains")
+            raise MisnamedError("other arrays than those of chains")
         told = declared(get_type_hints(Chains, include_extras=True)["best_score"])
         require_type("best_score", arrays["best_score"], told)
         assert told.axes is not None
@@ -216,7 +216,7 @@ class Several(Generic[SeenT, DataT, StateT, SettingsT]):
         for name, own in states.items():
             try:
                 check(self.one, own, dict(lengths))
-            except Misnamed:
+            except MisnamedError:
                 raise
             except ValueError as error:
                 raise ValueError(f"{error} ({name})") from error
@@ -305,7 +305,7 @@ def chains(
     before its keys, too. before: reads checkpoints of an earlier layout; None: they were states of
     one chain.
     """
-    several = Several(one, score, keep, revive, numbered, before)
+    several = ChainedBackend(one, score, keep, revive, numbered, before)
     own: dict[str, Any] = {name: getattr(several, name) for name in OWN}
     for name in ("extend_state", "memory_from"):
         if getattr(one, name) is not None:

@@ -138,7 +138,7 @@ class Engine(Protocol):
         """Create the piece of each part where it will live; ``begin`` gives its first state."""
 
 
-class Here(Generic[Piece, Local]):
+class LocalPieces(Generic[Piece, Local]):
     """Pieces in this process, which the workers of ``engine`` share out."""
 
     def __init__(self, engine: Engine, pieces: list[Piece], states: list[Local]) -> None:
@@ -174,11 +174,11 @@ class Here(Generic[Piece, Local]):
         """See ``Pieces``."""
         return self._states[number]
 
-    def copy(self) -> Here[Piece, Local]:
+    def copy(self) -> LocalPieces[Piece, Local]:
         """See ``Pieces``."""
-        return Here(self._engine, self._pieces, [copied(state) for state in self._states])
+        return LocalPieces(self._engine, self._pieces, [copied(state) for state in self._states])
 
-    def __deepcopy__(self, memo: Any) -> Here[Piece, Local]:
+    def __deepcopy__(self, memo: Any) -> LocalPieces[Piece, Local]:
         return self.copy()
 
 
@@ -210,7 +210,7 @@ class Workers:
         parts: Sequence[Part],
         begin: Callable[[Piece, Any], Local],
         message: Any,
-    ) -> Here[Piece, Local]:
+    ) -> LocalPieces[Piece, Local]:
         """Return pieces in this process; see ``Engine``."""
 
         def made(number: int) -> tuple[Piece, Local]:
@@ -218,7 +218,7 @@ class Workers:
             return piece, begin(piece, message_to(number, message))
 
         found = self.map(made, range(len(parts)))
-        return Here(self, [piece for piece, _ in found], [state for _, state in found])
+        return LocalPieces(self, [piece for piece, _ in found], [state for _, state in found])
 
     def close(self) -> None:
         """Let the threads go."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from hiertopics.base.errors import UsageError
 from hiertopics.contract import registry
-from hiertopics.corpus.corpora.dataset import KINDS, Observed
+from hiertopics.corpus.corpora.dataset import KINDS, DataKind
 from hiertopics.settings.config import Experiment
 
 
@@ -18,7 +18,7 @@ def kind_of(backend: str, model: Any) -> str:
     return registry.load(backend, model=model).observes
 
 
-def observed_by(experiment: Experiment) -> Observed:
+def observed_by(experiment: Experiment) -> DataKind:
     """Return the kind of data that the backend of an experiment observes."""
     return KINDS[kind_of(experiment.backend, experiment.model)]
 

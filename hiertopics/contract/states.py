@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from hiertopics.base.arrays import I64
 from hiertopics.base.axes import (
-    Declared,
     Field,
+    FieldDeclaration,
     Lengths,
     declared,
     require_axes,
@@ -73,7 +73,7 @@ def of_pieces(arrays: Arrays, name: str) -> list[NDArray[Any]]:
     return found
 
 
-class Misnamed(ValueError):
+class MisnamedError(ValueError):
     """An array of a state is missing or superfluous: the state is of another version."""
 
 
@@ -100,8 +100,9 @@ def lengths_of(seen: object, settings: Settings[Any, Any]) -> Lengths:
 def check(backend: Backend[Any, Any, Any, Any], arrays: Arrays, lengths: Lengths) -> None:
     """Raise ValueError where arrays are not those of a state of the backend: it says which.
 
-    ``Misnamed``: one is missing or one too many. Else one has not the type, the axes or the values
-    that its field declares (``hiertopics.base.axes``), or a record's ``require_sound`` refuses it.
+    ``MisnamedError``: one is missing or superfluous. Else one has not the type, the axes or the
+    values that its field declares (``hiertopics.base.axes``), or a record's ``require_sound``
+    refuses it.
     lengths: of the axes that are known (``lengths_of``); further ones are noted there.
     """
     if backend.check is not None:
@@ -114,9 +115,9 @@ def check(backend: Backend[Any, Any, Any, Any], arrays: Arrays, lengths: Lengths
         numbers = sorted({int(name.partition(".")[0]) for name in found if "." in name})
         wanted = {f"{number}.{name}" for number in numbers for name in kept} or set(kept)
         for name in sorted(wanted - set(found)):
-            raise Misnamed(f"no {name} of a piece")
+            raise MisnamedError(f"no {name} of a piece")
         for name in sorted(set(found) - wanted):
-            raise Misnamed(f"{name} of a piece besides")
+            raise MisnamedError(f"{name} of a piece besides")
         of_each = [f"{number}." for number in numbers] or [""]
         pieces.extend({name: found[f"{which}{name}"] for name in kept} for which in of_each)
 
@@ -257,11 +258,11 @@ def from_arrays(
     left = dict(arrays)
     state = _Reader(left, kept, place, [] if fields is None else fields, sound).record(kind, "")
     for name in sorted(left):
-        raise Misnamed(f"{name} besides")
+        raise MisnamedError(f"{name} besides")
     return state
 
 
-def _holds_float(told: Declared, array: NDArray[Any]) -> bool:
+def _holds_float(told: FieldDeclaration, array: NDArray[Any]) -> bool:
     return float in told.kinds and int not in told.kinds and array.dtype.kind in "fiu"
 
 
@@ -320,7 +321,7 @@ class _Reader:
 
     def _popped(self, name: str) -> NDArray[Any]:
         if name not in self.left:
-            raise Misnamed(f"no {name}")
+            raise MisnamedError(f"no {name}")
         return self.left.pop(name)
 
 

@@ -47,7 +47,7 @@ class Fit(NamedTuple):
         return Fit(run.tree, theta, marks_of(run.tree, theta))
 
 
-class Kept(NamedTuple):
+class ConsensusNode(NamedTuple):
     """A node of the consensus. members: the nodes it stands for; parent: number of one before."""
 
     members: list[Member]
@@ -192,7 +192,7 @@ def joined(fits: Sequence[Fit], names: Sequence[str] = ()) -> tuple[Tree, F64]:
     return tree, theta / theta.sum(axis=1, keepdims=True)
 
 
-def _means(fits: Sequence[Fit], nodes: Sequence[Kept], name: str) -> F64:
+def _means(fits: Sequence[Fit], nodes: Sequence[ConsensusNode], name: str) -> F64:
     """Return rows of ``extra``: means, by tokens, over what each node stands for.
 
     Of an inner node those with children alone count; where there are none, the roots.
@@ -211,18 +211,18 @@ def _means(fits: Sequence[Fit], nodes: Sequence[Kept], name: str) -> F64:
     return np.array(rows)
 
 
-def kept_nodes(fits: Sequence[Fit]) -> list[Kept]:
+def kept_nodes(fits: Sequence[Fit]) -> list[ConsensusNode]:
     """Return the root and the nodes that more than half of the fits have, parents first."""
     groups = [group for group in _groups(fits) if 2 * len(group) > len(fits)]
     groups.sort(key=lambda group: (_depth(fits, group[0]), group))
     groups.insert(0, [(one, 0) for one in range(len(fits))])
     place = {member: number for number, group in enumerate(groups) for member in group}
-    nodes = [Kept(groups[0], ROOT)]
+    nodes = [ConsensusNode(groups[0], ROOT)]
     for group in groups[1:]:
         votes = Counter(_above(fits[one].tree, one, node, place) for one, node in group)
         # Of equally many votes the deepest one, then the first, whatever the order of runs.
         parent = min(votes, key=lambda up: (-votes[up], -_depth(fits, groups[up][0]), up))
-        nodes.append(Kept(group, parent))
+        nodes.append(ConsensusNode(group, parent))
     return nodes
 
 
@@ -259,16 +259,16 @@ def _above(tree: Tree, one: int, node: int, place: dict[Member, int]) -> int:
     return 0
 
 
-def with_leaves(nodes: list[Kept], first: Fit) -> list[Kept]:
+def with_leaves(nodes: list[ConsensusNode], first: Fit) -> list[ConsensusNode]:
     """Return the nodes with the first fit's other leaves below the next ones above them."""
     place = {member: number for number, node in enumerate(nodes) for member in node.members}
     tree = first.tree
     leaves = np.setdiff1d(tree.shown, tree.parent)
     rest = [leaf for leaf in leaves.tolist() if (0, leaf) not in place]
-    return nodes + [Kept([(0, leaf)], _above(tree, 0, leaf, place)) for leaf in rest]
+    return nodes + [ConsensusNode([(0, leaf)], _above(tree, 0, leaf, place)) for leaf in rest]
 
 
-def breadth_first(nodes: Sequence[Kept]) -> list[Kept]:
+def breadth_first(nodes: Sequence[ConsensusNode]) -> list[ConsensusNode]:
     """Return the nodes numbered breadth first, siblings in their order."""
     children: list[list[int]] = [[] for _ in nodes]
     for number, node in enumerate(nodes):

@@ -31,8 +31,8 @@ from hiertopics.fitting.memory import besides, code, estimated, in_megabytes
 from hiertopics.fitting.sampling import Sampling
 from hiertopics.runs import artifacts, soundness
 from hiertopics.runs.checkpoints import (
-    Fitted,
-    Resumed,
+    ResumedState,
+    StateOrigin,
     load_checkpoint,
     newest_checkpoint,
     resume,
@@ -87,7 +87,7 @@ class Job:
         self.settings = Settings(self.experiment.model, self.experiment.inference)
         self.backend = registry.load_suited(self.experiment, self.train, self.settings)
         self.stamp = f"{origin.whole.fingerprint} {split.hash}"
-        self.fitted = Fitted(self.backend, self.settings, self.stamp, self.train)
+        self.fitted = StateOrigin(self.backend, self.settings, self.stamp, self.train)
         self.room = getattr(self.train, "room", None)  # rows of numbers have none
         self.sealed_from = 0
         self.seals: dict[str, str] = {}
@@ -220,7 +220,7 @@ class Job:
 
     def _first_state(
         self,
-        resumed: Resumed | None,
+        resumed: ResumedState | None,
         data: object,
         interruption: Callable[[], Stop | None],
     ) -> tuple[int, object]:

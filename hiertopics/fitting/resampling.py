@@ -65,7 +65,7 @@ class Basis:
         return tree_shares(self.tree, word_shares(self.tree))
 
 
-class Held(NamedTuple):
+class TreeComparison(NamedTuple):
     """The result of a comparison with one other tree. words: None if there are none."""
 
     documents: Transfer
@@ -87,7 +87,7 @@ def held_against(
     tree: Tree,
     theta: sparse.csr_array,
     counts: I64 | None,
-) -> Held:
+) -> TreeComparison:
     """Compare a tree with another one. rows: places of its documents; counts: of its words."""
     lengths = basis.lengths[rows]
     own = masses(basis.shares.of_documents(rows), lengths)
@@ -96,17 +96,17 @@ def held_against(
     orders = [rng.permutation(len(rows)) for _ in range(PERMUTATIONS)]
     documents = transfer(own, other, orders)
     if basis.word_counts is None or counts is None:
-        return Held(documents, None)
+        return TreeComparison(documents, None)
     known = np.flatnonzero((basis.word_counts > 0) & (counts > 0))
     tokens = basis.word_counts[known]
     both = (basis.shares_of_words, tree_shares(tree, word_shares(tree)))
     sides = [masses(shares.of_documents(known), tokens) for shares in both]
     words_rng = seeds.derive(seed, "support words", number)
     words = transfer(sides[0], sides[1], word_orders(tokens, PERMUTATIONS, words_rng))
-    return Held(documents, words)
+    return TreeComparison(documents, words)
 
 
-def node_support(basis: Basis, found: Sequence[Held]) -> NodeSupport:
+def node_support(basis: Basis, found: Sequence[TreeComparison]) -> NodeSupport:
     """Return the support of the nodes from the comparisons with all resamples."""
     shares, n_nodes = basis.shares, basis.tree.n_nodes
     documents = in_tree(support_of([one.documents for one in found]), shares, n_nodes)

@@ -39,7 +39,7 @@ FEWEST = 1e-3
 """Expected tokens of a word of a document at the leaf below which the pair is not divided."""
 
 
-class Divided(NamedTuple):
+class LeafTopics(NamedTuple):
     """New topics of a leaf.
 
     phi: float64 [k, n_words]; theta: float64 [n_docs, k]. Rows sum to 1.
@@ -113,7 +113,7 @@ def tokens_at(summary: Summary, node: int, counts: sparse.csr_array) -> sparse.c
     return expected
 
 
-def divided(tokens: sparse.csr_array, n_parts: int) -> Divided:
+def divided(tokens: sparse.csr_array, n_parts: int) -> LeafTopics:
     """Return topics that tokens, CSR [n_docs, n_words], are divided among.
 
     Raises UsageError where fewer documents or words than topics have tokens.
@@ -130,7 +130,7 @@ def divided(tokens: sparse.csr_array, n_parts: int) -> Divided:
     phi[:, words] += own_phi
     theta = np.full((tokens.shape[0], n_parts), 1.0 / n_parts)
     theta[docs] = own_theta
-    return Divided(_normalised(phi), theta)
+    return LeafTopics(_normalised(phi), theta)
 
 
 def _first_topics(tokens: sparse.csr_array, n_parts: int) -> F64:
@@ -167,7 +167,7 @@ def _maximised(tokens: sparse.csr_array, phi: F64) -> tuple[F64, F64]:
 
 
 def below_leaf(
-    summary: Summary, leaf: int, found: Divided, merge_extra: MergeExtra
+    summary: Summary, leaf: int, found: LeafTopics, merge_extra: MergeExtra
 ) -> tuple[Summary, dict[int, int]]:
     """Return the tree with topics below a leaf, which keeps no tokens, and where old nodes are."""
     tree, n_parts = summary.tree, len(found.phi)

@@ -39,7 +39,7 @@ from hiertopics.fitting.resampling import (
     PART,
     PERMUTATIONS,
     Basis,
-    Held,
+    TreeComparison,
     branch_interval,
     headed,
     held_against,
@@ -238,9 +238,9 @@ def _kept(
     run: RunDir,
     name: str,
     key: str,
-    make: Callable[[], Held],
+    make: Callable[[], TreeComparison],
     say: Callable[[str], None],
-) -> Held:
+) -> TreeComparison:
     """Return what a resample says: from the run's folder, or made and put there."""
     path = run.file(f"{FOLDER}/{name}-{key}.npz")
     if path.exists():
@@ -248,7 +248,7 @@ def _kept(
         words = None
         if "words_found" in arrays:
             words = Transfer(arrays["words_found"], arrays["words_chance"])
-        return Held(Transfer(arrays["docs_found"], arrays["docs_chance"]), words)
+        return TreeComparison(Transfer(arrays["docs_found"], arrays["docs_chance"]), words)
     found = make()
     arrays = {"docs_found": found.documents.found, "docs_chance": found.documents.chance}
     if found.words is not None:
@@ -265,7 +265,7 @@ def _resample(
     corpus: Any,
     fitted: Callable[[Any], Summary],
     number: int,
-) -> Held:
+) -> TreeComparison:
     """Fit a resample, and hold the tree of ``basis`` against what comes of it."""
     rows = resampled_rows(run.experiment.seed, len(run.split.train_docs), number)
     part = corpus.select(rows)
@@ -284,7 +284,7 @@ def _compared(
     tree: Tree,
     theta: sparse.csr_array,
     other: RunDir,
-) -> Held:
+) -> TreeComparison:
     """Return what another run says; by words only where both have the same ones."""
     same = basis.word_counts is not None and other.vocab == run.vocab
     own = basis if same else dataclasses.replace(basis, word_counts=None)
@@ -354,7 +354,7 @@ class Made(NamedTuple):
 def _written(
     run: RunDir,
     basis: Basis,
-    found: Sequence[Held],
+    found: Sequence[TreeComparison],
     made: Made,
     null: dict[str, float] | None,
     replace: bool,

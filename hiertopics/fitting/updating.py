@@ -34,11 +34,11 @@ from hiertopics.fitting import driver
 from hiertopics.fitting.editing import carry_edits, edits_to_carry
 from hiertopics.fitting.job import FitResult
 from hiertopics.runs import artifacts
-from hiertopics.runs.checkpoints import Fitted, load_checkpoint, resume
+from hiertopics.runs.checkpoints import StateOrigin, load_checkpoint, resume
 from hiertopics.runs.manifest import CONTINUED, MADE_BY, PARENTS
 from hiertopics.runs.newdocs import columns_in, described, phrases_of
 from hiertopics.runs.origin import lineage, refuse_unfitted
-from hiertopics.runs.original import Original, read_original
+from hiertopics.runs.original import OriginalCorpus, read_original
 from hiertopics.runs.rundir import RunDir, opened
 
 NEW_WORDS = ("join", "drop")
@@ -151,7 +151,7 @@ def _corpus_files(made: RunDir) -> set[Path]:
     return set(made.path.glob("corpus*/*"))
 
 
-class Put(NamedTuple):
+class CorpusFile(NamedTuple):
     """The file of all documents, and its format; known: facts that the file does not hold."""
 
     path: Path
@@ -159,19 +159,19 @@ class Put(NamedTuple):
     known: Corpus | None
 
 
-def _put_shards(made: RunDir, first: Bags, added: Bags, words: Words) -> Put:
+def _put_shards(made: RunDir, first: Bags, added: Bags, words: Words) -> CorpusFile:
     """Write all documents as shards, some at a time, unless the run has begun with them."""
     path = made.path / "corpus.shards"
     if not made.exists:
         files.make_folder(made.path)
         joining.write_both(first, added, words, path)
-    return Put(path, "shards", None)
+    return CorpusFile(path, "shards", None)
 
 
-def _put(made: RunDir, first: Bags, added: Bags, words: Words) -> Put:
+def _put(made: RunDir, first: Bags, added: Bags, words: Words) -> CorpusFile:
     """Write all documents for a backend that holds them in memory."""
     both = joining.in_memory(first, added, words)
-    return Put(store(both, made.path / "corpus"), "npz", both)
+    return CorpusFile(store(both, made.path / "corpus"), "npz", both)
 
 
 def _updated_backend(run: RunDir) -> AnyBackend:
@@ -208,7 +208,7 @@ def _read_added(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Bag
     return found
 
 
-def _words_of(run: RunDir, original: Original, added: Bags, new_words: str) -> Words:
+def _words_of(run: RunDir, original: OriginalCorpus, added: Bags, new_words: str) -> Words:
     """Return the words of both; UsageError where the further documents would have none."""
     own, choices = original.whole.vocab, dataset.choices_of(run.experiment.data)
     place = columns_in(added.vocab, own)
@@ -258,7 +258,7 @@ def _state_of(before: RunDir, train: Bags, room: Room) -> Arrays:
     stamp = f"{before.manifest['corpus']['fingerprint']} {before.split.hash}"
     own = Settings(before.experiment.model, before.experiment.inference)
     backend = registry.load_suited(before.experiment, train, own)
-    fitted = Fitted(backend, own, stamp, train)
+    fitted = StateOrigin(backend, own, stamp, train)
     data = backend.prepare(replace(train, room=room) if isinstance(train, Shelf) else train, own)
     found = load_checkpoint(before, fitted, room)
     if found is None:

@@ -44,7 +44,7 @@ N_HASH = 16
 REASSOCIATE = frozenset({"contract", "reassoc", "nsz", "arcp"})
 
 
-class _Sealed(IndexDataCacheFile):  # type: ignore[misc]
+class _HashedCacheFile(IndexDataCacheFile):  # type: ignore[misc]
     """The files of a cache, each with its hash at the end: damaged code would crash the process."""
 
     def _dump(self, obj: Any) -> bytes:
@@ -72,7 +72,7 @@ class _Cache(FunctionCache):  # type: ignore[misc]
 
     def __init__(self, function: Any) -> None:
         super().__init__(function)
-        self._cache_file = _Sealed(
+        self._cache_file = _HashedCacheFile(
             cache_path=self._cache_path,
             filename_base=self._impl.filename_base,
             source_stamp=self._impl.locator.get_source_stamp(),
@@ -113,7 +113,7 @@ class _Flags(Flags):  # type: ignore[misc]
         )
 
 
-class _Cached(CPUDispatcher):  # type: ignore[misc]
+class _CachedDispatcher(CPUDispatcher):  # type: ignore[misc]
     """A function that is compiled under our flags."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -121,7 +121,7 @@ class _Cached(CPUDispatcher):  # type: ignore[misc]
         self._compiler._customize_flags = _Flags
 
 
-class _Part(JITCodeLibrary):  # type: ignore[misc]
+class _LinkedLibrary(JITCodeLibrary):  # type: ignore[misc]
     """Code that is linked into a kernel; the kernel has its copy, so no machine code is made of it.
 
     Of its own it only has the places of what Python objects it refers to (``NumbaEnv``).
@@ -156,7 +156,7 @@ class _Part(JITCodeLibrary):  # type: ignore[misc]
         return kept
 
     @classmethod
-    def _unserialize(cls, codegen: Any, state: tuple[str, str, Any]) -> _Part:
+    def _unserialize(cls, codegen: Any, state: tuple[str, str, Any]) -> _LinkedLibrary:
         name, kind, data = state
         part = cls(codegen, name)
         part._final_module = llvm.parse_bitcode(data if kind == "bitcode" else data[1])
@@ -188,7 +188,7 @@ class _Compiler(Compiler):  # type: ignore[misc]
         self.state.library = _Whole(codegen, func.__qualname__)
         self.state.library.enable_object_caching()
         # Under numba's lock: nobody else compiles meanwhile. Nor is each call of LLVM timed.
-        codegen._library_class = _Part
+        codegen._library_class = _LinkedLibrary
         lock = llvm.ffi.lib._lock
         timers, lock._cblist = lock._cblist, []
         try:
@@ -198,7 +198,7 @@ class _Compiler(Compiler):  # type: ignore[misc]
             del codegen._library_class
 
 
-class _Kernel(_Cached):
+class _Kernel(_CachedDispatcher):
     """A function that is compiled when it is first called.
 
     Python calls it through a wrapper that unpacks objects. Of a kernel over many arrays that
@@ -212,7 +212,7 @@ class _Kernel(_Cached):
         return types.Dispatcher(self.twin)
 
 
-class _Twin(_Cached):
+class _Twin(_CachedDispatcher):
     """What kernels call: compiled once for numbers of any size, constants among them."""
 
     def compile(self, sig: Any) -> Any:
@@ -223,7 +223,7 @@ class _Twin(_Cached):
         """
         codegen = self.targetctx.codegen()
         before = vars(codegen).get("_library_class")
-        codegen._library_class = _Part
+        codegen._library_class = _LinkedLibrary
         try:
             return super().compile(sig)
         finally:
@@ -271,7 +271,9 @@ def kernel(
         # No kernel is passed as a C function.
         options |= {"nopython": True, "no_cfunc_wrapper": True}
         if inline:
-            return _cached(_Cached(function, targetoptions=options | {"inline": "always"}))
+            return _cached(
+                _CachedDispatcher(function, targetoptions=options | {"inline": "always"})
+            )
         made = _cached(_Kernel(function, targetoptions=options, pipeline_class=_Compiler))
         bare: dict[str, Any] = {"no_cpython_wrapper": True}
         # Each compiled module has a copy of what it calls, and a process takes the copy that it
@@ -324,7 +326,7 @@ RARELY = (50_000, 20, 20)
 """Thresholds of garbage collection while kernels are compiled, by generation."""
 
 
-class _Told(event.Listener):  # type: ignore[misc]
+class _CompileListener(event.Listener):  # type: ignore[misc]
     """Tells when compiling begins and ends; kernels are compiled within kernels, under a lock.
 
     Compiling makes many objects and little garbage: collected rarely, it takes a tenth less time.
@@ -350,7 +352,7 @@ class _Told(event.Listener):  # type: ignore[misc]
             tell_of_compiling(False)
 
 
-event.register("numba:compile", _Told())
+event.register("numba:compile", _CompileListener())
 
 
 def by_type(variants: Mapping[type, Callable[..., Any]]) -> Callable[[F], F]:

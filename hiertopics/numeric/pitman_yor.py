@@ -112,7 +112,7 @@ def predictive(
     return np.asarray((own + base) / (concentration + np.asarray(length)))
 
 
-class Searched(NamedTuple):
+class SearchResult(NamedTuple):
     """The result of a search over (a, b). at_limit: b lies at the first or last of its values."""
 
     process: PitmanYor
@@ -123,7 +123,7 @@ class Searched(NamedTuple):
 def search(
     value_under: Callable[[float], Callable[[float], float]],
     discounts: Sequence[float] = DISCOUNTS,
-) -> Searched:
+) -> SearchResult:
     """Return the (a, b) of largest value, and the value, in nats.
 
     For each discount 28 even values of ln b from 1 to 1e4, then a golden section around the best.
@@ -133,7 +133,7 @@ def search(
     return found[first_largest([each.value for each in found])]
 
 
-def _best_concentration(discount: float, value: Callable[[float], float]) -> Searched:
+def _best_concentration(discount: float, value: Callable[[float], float]) -> SearchResult:
     lowest, highest = (math.log(limit) for limit in CONCENTRATIONS)
     places = np.linspace(lowest, highest, N_CONCENTRATIONS)
     best = first_largest([value(math.exp(place)) for place in places])
@@ -152,7 +152,7 @@ def _best_concentration(discount: float, value: Callable[[float], float]) -> Sea
             at_right = value(math.exp(right))
     place = left if first_largest([at_left, at_right]) == 0 else right
     at_limit = place - lowest < BORDER or highest - place < BORDER
-    return Searched(PitmanYor(discount, math.exp(place)), max(at_left, at_right), at_limit)
+    return SearchResult(PitmanYor(discount, math.exp(place)), max(at_left, at_right), at_limit)
 
 
 class Marginal(NamedTuple):

@@ -76,7 +76,7 @@ class State(Draw):
         return log_chances_of(self.documents, data.parents, weights, self.alpha_doc)
 
 
-class Seating(NamedTuple):
+class SeatLayout(NamedTuple):
     """A state's seats and options, laid out for the kernels."""
 
     seats: Seats
@@ -198,7 +198,7 @@ def draw_concentrations(
         state.gamma = draw_concentration(state.gamma, n_topics, all_options, rng)
 
 
-def unpack(state: State, data: Data) -> Seating:
+def unpack(state: State, data: Data) -> SeatLayout:
     """Return the seating with everything that is counted of it."""
     n_slots, n_groups = len(state.z), data.parents.n_groups
     n_options, n_topics = len(state.option_topic), len(state.n_k)
@@ -225,10 +225,10 @@ def unpack(state: State, data: Data) -> Seating:
         group_tables=by_group.sum(axis=1, dtype=np.int64),
         by_topic=np.bincount(state.option_topic, minlength=n_topics),
     )
-    return Seating(Seats(state.seat, state.table_option), options)
+    return SeatLayout(Seats(state.seat, state.table_option), options)
 
 
-def pack(state: State, seating: Seating) -> None:
+def pack(state: State, seating: SeatLayout) -> None:
     """Number the options that are in use anew; keep them, and the weights that they tell."""
     options = seating.options
     taken = state.table_option != NOBODY

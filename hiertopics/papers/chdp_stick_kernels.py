@@ -22,7 +22,7 @@ from hiertopics.numeric.special import digamma
 Array = Floats
 
 
-class Seating(NamedTuple):
+class SeatChances(NamedTuple):
     """The chances that are fitted, as in the module's text; orphan_at int64 [n_docs]: the row of
     ``orphan`` that a document without parents has.
     """
@@ -114,7 +114,7 @@ def _order(counts: Array, concentration: float, order: I64) -> float:
 
 @kernel()
 def seat_documents(
-    cells: Cells, parents: Parents, seating: Seating, logs: Logs, alpha_doc: float, found: Array
+    cells: Cells, parents: Parents, seating: SeatChances, logs: Logs, alpha_doc: float, found: Array
 ) -> None:
     """Refit seats, then options, of all documents.
 
@@ -156,7 +156,7 @@ def table_sizes(tokens: Floats, seat: Array, sizes: Array) -> None:
 
 
 @kernel()
-def topics_of_tables(doc: int, parents: Parents, seating: Seating, topics: Array) -> None:
+def topics_of_tables(doc: int, parents: Parents, seating: SeatChances, topics: Array) -> None:
     """Write the chances of topics at each table of a document to ``topics`` [T, K]."""
     first, last = parents.ptr[doc], parents.ptr[doc + 1]
     if first == last:
@@ -200,7 +200,9 @@ def judge_tables(words: I32, tokens: Floats, seat: Array, log_word: Array, found
 
 
 @kernel()
-def choose_options(doc: int, parents: Parents, seating: Seating, logs: Logs, found: Array) -> None:
+def choose_options(
+    doc: int, parents: Parents, seating: SeatChances, logs: Logs, found: Array
+) -> None:
     """Refit the options of a document's tables, over all options of all its parents."""
     first, last = parents.ptr[doc], parents.ptr[doc + 1]
     n_options = seating.option.shape[2]
@@ -244,7 +246,7 @@ def count_words(
     doc_shard: int,
     word_shard: int,
     parents: Parents,
-    seating: Seating,
+    seating: SeatChances,
     n_dk: Array,
     n_wk: Array,
 ) -> None:
@@ -268,7 +270,7 @@ def count_words(
 
 @kernel()
 def document_sticks(
-    cells: Cells, parents: Parents, seating: Seating, alpha_doc: float, used: Array
+    cells: Cells, parents: Parents, seating: SeatChances, alpha_doc: float, used: Array
 ) -> tuple[float, float, int]:
     """Return the documents' part of the bound, their sum of E[log(1 - stick)] and their sticks.
 

@@ -192,7 +192,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     """Refit seats, options and dishes, each given all else; after the hold concentrations too."""
     logs = _logs(state, data)
     shares = np.split(logs.share, data.parents.ptr[data.cells.doc_bounds[1:-1]])
-    asked = [Asked(logs._replace(share=own), state.dish, state.alpha_doc) for own in shares]
+    asked = [SeatInput(logs._replace(share=own), state.dish, state.alpha_doc) for own in shares]
     found = stacked(state.local.step(_seat, Each(asked)))
     _choose(state, data, logs.topic, found, context)
     _count(state, data)
@@ -207,7 +207,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     return state, Info(n_topics, n_topics_tables, n_topics_99, *concentrations, eta, drift=0.0)
 
 
-class Asked(NamedTuple):
+class SeatInput(NamedTuple):
     """Input for the seats of a piece's documents; expected logs of the piece's own links alone."""
 
     logs: kernels.Logs
@@ -215,7 +215,7 @@ class Asked(NamedTuple):
     alpha_doc: float
 
 
-def _seat(piece: Piece, local: Local, asked: Asked) -> tuple[Local, F64]:
+def _seat(piece: Piece, local: Local, asked: SeatInput) -> tuple[Local, F64]:
     """Refit seats and options; answer with what tables' words say of topics [n_docs, tables, T]."""
     seating = _seating(piece.parents, local, asked.dish)
     found = np.zeros((piece.n_docs, local.resp.shape[1], asked.dish.shape[2]))
@@ -242,7 +242,7 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
     """Return the live topics as roots, theta of the documents, and the groups' mean weights."""
     eta, weights = state.word_mass / data.n_words, weights_of(state, data)
     counts = (state.n_dk, state.n_wk, state.n_k)
-    return common.summarise(common.Fitted(*counts, weights, state.alpha_doc, eta), data)
+    return common.summarise(common.SummaryInput(*counts, weights, state.alpha_doc, eta), data)
 
 
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
@@ -281,9 +281,9 @@ def _chances(rng: np.random.Generator, *shape: int) -> F64:
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
 
-def _seating(parents: Parents, local: Local | State, dish: F64) -> kernels.Seating:
+def _seating(parents: Parents, local: Local | State, dish: F64) -> kernels.SeatChances:
     at = np.cumsum(parents.orphaned, dtype=np.int64) - 1
-    return kernels.Seating(local.resp, local.option, dish, local.orphan, at)
+    return kernels.SeatChances(local.resp, local.option, dish, local.orphan, at)
 
 
 def _logs(state: State, data: Data) -> kernels.Logs:

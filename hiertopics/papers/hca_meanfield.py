@@ -20,7 +20,7 @@ from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.families.hca import state as structured
 from hiertopics.families.hca.config import Model, Settings
 from hiertopics.families.hca.kernels import Globals, Sums, meanfield_scores, meanfield_step
-from hiertopics.families.hca.state import Given, Rows, globals_of
+from hiertopics.families.hca.state import PassMessage, Rows, globals_of
 from hiertopics.families.hca.variational import given_by, variational, where
 from hiertopics.families.nested.tree_state import MeanField
 
@@ -49,21 +49,21 @@ class State(MeanField, structured.State):
         """Return the globals that local steps need; see ``globals_of``."""
         return globals_of(self, model, log_mass)
 
-    def given(self, model: Model, rounds: int) -> Given:
+    def given(self, model: Model, rounds: int) -> PassMessage:
         """Return the message of a pass to the rows."""
-        return Given(self.globals(model), rounds, _visit, _scores)
+        return PassMessage(self.globals(model), rounds, _visit, _scores)
 
     def slot_chances(self, model: Model) -> F64:
         """Return q of slots for the training rows, float64 [n_docs, n_nodes]."""
         return self.chances
 
 
-def _visit(rows: Rows, local: Local, given: Given, sums: Sums) -> float:
+def _visit(rows: Rows, local: Local, given: PassMessage, sums: Sums) -> float:
     docs = (0, len(rows))
     return float(meanfield_step(rows, *docs, local.chances, given.globals, given.rounds, sums))
 
 
-def _scores(rows: Rows, local: Local, given: Given, scores: F64) -> None:
+def _scores(rows: Rows, local: Local, given: PassMessage, scores: F64) -> None:
     meanfield_scores(rows, local.chances, given.globals, given.rounds, scores)
 
 

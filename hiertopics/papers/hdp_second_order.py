@@ -51,7 +51,7 @@ class Variances(variational.Responsibilities):
         return joined(self.local, "var_dk")
 
 
-class Given(NamedTuple):
+class SweepInput(NamedTuple):
     """Input of a block's sweep besides rows of words: totals [T] and pseudo-counts."""
 
     n_k: F64
@@ -86,7 +86,7 @@ def sweep(state: Variances, data: Data, prior: Prior, *, indicators: bool) -> Ta
             turn,
             tables,
             data.word_bounds,
-            lambda *block: Given(state.n_k + seeded, state.var_k, priors(*block)),
+            lambda *block: SweepInput(state.n_k + seeded, state.var_k, priors(*block)),
         )
         for moved_n, moved_var in moves:
             state.n_k += moved_n
@@ -134,7 +134,7 @@ def memory(corpus: Bags, settings: ModelSettings) -> int:
     return variational.memory(corpus, settings) + 4 * n_topics * (in_memory + corpus.n_words)
 
 
-SECOND = variational.Order(
+SECOND = variational.SweepVariant(
     Local,
     variational.start,
     variational.begun,

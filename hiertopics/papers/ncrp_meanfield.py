@@ -19,7 +19,12 @@ from hiertopics.contract.model import without
 from hiertopics.families.ncrp.variational import state as structured
 from hiertopics.families.ncrp.variational.backend import variational
 from hiertopics.families.ncrp.variational.slot_kernels import Cells, Schedule, Statistics
-from hiertopics.families.ncrp.variational.state import Given, Weighing, local_pass, tables_of
+from hiertopics.families.ncrp.variational.state import (
+    PassMessage,
+    SlotProbabilities,
+    local_pass,
+    tables_of,
+)
 from hiertopics.families.nested.tree_state import MeanField
 from hiertopics.papers.ncrp_meanfield_kernels import meanfield_step
 
@@ -45,13 +50,15 @@ class State(MeanField, structured.State):
         share = slot_mass / slot_mass.sum()
         return {"tau": tau, "chances": np.tile(share, (len(tau), 1))}
 
-    def given(self, rounds: int, columns: I32, dtype: DTypeLike | None = None) -> Given:
-        """Return the message of a pass to the documents (``Given``); dtype as in ``local_pass``."""
-        return Given(tables_of(self, dtype, logs=True), Schedule(rounds, RARE), columns, _visit)
+    def given(self, rounds: int, columns: I32, dtype: DTypeLike | None = None) -> PassMessage:
+        """Return the message of a pass to the documents; dtype as in ``local_pass``."""
+        return PassMessage(
+            tables_of(self, dtype, logs=True), Schedule(rounds, RARE), columns, _visit
+        )
 
-    def weighing(self) -> Weighing:
+    def weighing(self) -> SlotProbabilities:
         """Return the input for the weights of slots: nothing, because pieces have the weights."""
-        return Weighing(self.n_nodes, None, _weigh)
+        return SlotProbabilities(self.n_nodes, None, _weigh)
 
     def log_normaliser(self) -> float:
         """Return the documents' share of the bound without E_theta. Raises NumericalError."""
@@ -62,7 +69,7 @@ def _weigh(piece: Cells, local: Local, given: None, first: int, last: int) -> F6
     return local.chances[first:last]
 
 
-def _visit(piece: Cells, local: Local, given: Given, sums: Statistics) -> float:
+def _visit(piece: Cells, local: Local, given: PassMessage, sums: Statistics) -> float:
     docs = (0, len(local.tau))
     return float(
         meanfield_step(piece, *docs, local.tau, local.chances, given.tables, given.schedule, sums)

@@ -15,7 +15,7 @@ from hiertopics.families.nested.slots import fit_sticks, in_order, log_masses, n
 ROUNDS = 5
 
 
-class Growing:
+class GrowingTree:
     """A tree that grows by documents, its nodes numbered as they came.
 
     counts: float64 [n_words, capacity]; mass: documents in each node's slot.
@@ -79,14 +79,14 @@ class Growing:
 
 def grow_by_documents(
     data: Data, settings: Settings, prior: F64, most_leaves: int, context: Context
-) -> Growing:
+) -> GrowingTree:
     """Return the tree after every document, in random order, has taken a path.
 
     The start ``one_path_per_doc`` opens a path for each; ``crp`` only where the slot that is
     drawn leaves the tree. With ``most_leaves`` paths no more are opened.
     """
     model = settings.model
-    tree = Growing(data.n_words, model.depth, model.gamma, model.eta)
+    tree = GrowingTree(data.n_words, model.depth, model.gamma, model.eta)
     rng = context.rng("start")
     always = settings.inference.start == "one_path_per_doc"
     for doc in rng.permutation(data.n_docs):

@@ -126,12 +126,12 @@ def _predict(
     sides: _Sides,
     test: sparse.csr_array,
     train: sparse.csr_array,
-) -> Predicted:
+) -> PredictedLabels:
     ties = seeds.derive(request.run.split.seed, "neighbours-ties")
     return predict(test, train, sides.train_label, options.k, ties)
 
 
-def _accuracy(predicted: Predicted, label: I64) -> Metrics:
+def _accuracy(predicted: PredictedLabels, label: I64) -> Metrics:
     return {
         "accuracy": float(np.mean(predicted.by_vote == label)),
         "accuracy_1": float(np.mean(predicted.by_nearest == label)),
@@ -146,11 +146,11 @@ def _baselines(request: Request, options: NeighboursOptions, sides: _Sides) -> d
         test, train = vectors(sides.test.counts), vectors(sides.train.counts)
         found[name] = _accuracy(_predict(request, options, sides, test, train), sides.label)
     commonest = np.full(len(sides.label), np.bincount(sides.train_label).argmax())
-    found["majority_label"] = _accuracy(Predicted(commonest, commonest), sides.label)
+    found["majority_label"] = _accuracy(PredictedLabels(commonest, commonest), sides.label)
     return found
 
 
-class Predicted(NamedTuple):
+class PredictedLabels(NamedTuple):
     """Label ids of the test rows, int64 [n_test]: by majority vote, and of the nearest alone."""
 
     by_vote: I64
@@ -159,7 +159,7 @@ class Predicted(NamedTuple):
 
 def predict(
     test: sparse.csr_array, train: sparse.csr_array, labels: I64, k: int, rng: np.random.Generator
-) -> Predicted:
+) -> PredictedLabels:
     """Label each row of ``test`` by the ``k`` rows of ``train`` with the largest inner product.
 
     Rows are unit vectors (or zero), so that this is a ranking by distance too. Equal votes go to
@@ -174,7 +174,7 @@ def predict(
         found = shuffled[near]
         votes.append(_vote(found, np.take_along_axis(similarity, near, axis=1)))
         nearest.append(found[:, 0])
-    return Predicted(np.concatenate(votes), np.concatenate(nearest))
+    return PredictedLabels(np.concatenate(votes), np.concatenate(nearest))
 
 
 def _similarities(test: sparse.csr_array, train: sparse.csr_array) -> Iterator[F64]:

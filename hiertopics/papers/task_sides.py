@@ -14,7 +14,7 @@ from hiertopics.corpus.data.corpus import Corpus, Tags
 from hiertopics.corpus.data.groups import groups_of
 from hiertopics.corpus.holdouts.split import split_hash
 from hiertopics.runs import newdocs
-from hiertopics.runs.original import Original, read_original
+from hiertopics.runs.original import OriginalCorpus, read_original
 from hiertopics.scoring.request import Request
 
 FLAGS = {"groups": "--groups", "labels": "--labels"}
@@ -47,7 +47,7 @@ class Documents(NamedTuple):
     sources: the files that the two come from, for messages. unknown_tokens: of test. split: hash.
     """
 
-    original: Original
+    original: OriginalCorpus
     test: Corpus
     sources: tuple[str, str]
     unknown_tokens: int

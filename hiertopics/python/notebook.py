@@ -8,7 +8,7 @@ from html import escape
 
 from hiertopics.corpus.formats.trust import trusts
 from hiertopics.runs.rundir import RunDir
-from hiertopics.views.report.gathering import Asked
+from hiertopics.views.report.gathering import ReportRequest
 from hiertopics.views.report.packing import DEFAULT_LIMIT, parse_size
 from hiertopics.views.report.writing import WORDS, made_page
 
@@ -55,5 +55,7 @@ def show(
 
     trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
-    asked = Asked(words, parse_size(limit), text, tuple(sides), cut, supported, words_by, title)
+    asked = ReportRequest(
+        words, parse_size(limit), text, tuple(sides), cut, supported, words_by, title
+    )
     return RunPage(made_page(self, None, asked)[0], height)

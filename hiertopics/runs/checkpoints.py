@@ -21,7 +21,7 @@ from hiertopics.base import files
 from hiertopics.base.errors import RunError
 from hiertopics.base.room import Room
 from hiertopics.contract.model import AnyBackend, Context, Settings
-from hiertopics.contract.states import Arrays, Misnamed, check, lengths_of, restored, to_arrays
+from hiertopics.contract.states import Arrays, MisnamedError, check, lengths_of, restored, to_arrays
 from hiertopics.runs.manifest import SEALED_FROM
 from hiertopics.runs.rundir import RunDir
 
@@ -49,7 +49,7 @@ def newest_checkpoint(run: RunDir) -> int:
     return int(found[-1].stem) if found else 0
 
 
-class Fitted(NamedTuple):
+class StateOrigin(NamedTuple):
     """The origin of a state: its backend, its settings, and its corpus.
 
     stamp: of corpus and split. seen: the training corpus, or rows.
@@ -62,7 +62,7 @@ class Fitted(NamedTuple):
 
 
 def load_checkpoint(
-    run: RunDir, fitted: Fitted, room: Room | None = None, before: int | None = None
+    run: RunDir, fitted: StateOrigin, room: Room | None = None, before: int | None = None
 ) -> tuple[int, Arrays] | None:
     """Return the iteration and arrays of the newest checkpoint that can be continued.
 
@@ -99,7 +99,7 @@ def _refusal(run: RunDir, reasons: list[str]) -> RunError:
     )
 
 
-class Resumed(NamedTuple):
+class ResumedState(NamedTuple):
     """A state that goes on: its iteration, its arrays and the state itself."""
 
     iteration: int
@@ -109,12 +109,12 @@ class Resumed(NamedTuple):
 
 def resume(
     run: RunDir,
-    fitted: Fitted,
+    fitted: StateOrigin,
     found: tuple[int, Arrays],
     data: object,
     context: Context,
     room: Room | None = None,
-) -> Resumed:
+) -> ResumedState:
     """Return the state of the checkpoint that ``load_checkpoint`` found.
 
     Where it is no state of the corpus laid out, that of the one before. Raises RunError where no
@@ -126,7 +126,7 @@ def resume(
         try:
             own = replace(context, iteration=iteration)
             state = restored(fitted.backend, arrays, data, fitted.settings, own)
-            return Resumed(iteration, arrays, state)
+            return ResumedState(iteration, arrays, state)
         except (ValueError, TypeError, LookupError, ArithmeticError) as error:
             path = run.path / "checkpoints" / f"{iteration:08d}.npz"
             last = last or _refusal(run, [f"{path} is damaged: {error}"])
@@ -139,7 +139,7 @@ def resume(
         found = earlier
 
 
-def _read(path: Path, fitted: Fitted, is_sealed: bool, room: Room) -> Arrays:
+def _read(path: Path, fitted: StateOrigin, is_sealed: bool, room: Room) -> Arrays:
     """Read the arrays of a state, and see that they can be those of one."""
     memory, backend = Room(), fitted.backend
 
@@ -160,7 +160,7 @@ def _read(path: Path, fitted: Fitted, is_sealed: bool, room: Room) -> Arrays:
     try:
         arrays = backend.migrate_state(arrays, fitted.settings)
         check(backend, arrays, lengths_of(fitted.seen, fitted.settings))
-    except (KeyError, Misnamed) as error:
+    except (KeyError, MisnamedError) as error:
         what = f"no {error.args[0]}" if isinstance(error, KeyError) else error
         raise RunError(
             f"{path} is of another version of hiertopics: its state has {what}"

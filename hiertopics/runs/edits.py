@@ -33,7 +33,7 @@ EXAMPLES: Mapping[str, str] = {
 }
 
 
-class Named(NamedTuple):
+class NodeName(NamedTuple):
     """A node in an edit: its number in the run, and some of its words."""
 
     number: int
@@ -50,7 +50,7 @@ class Edit(NamedTuple):
     """
 
     kind: str
-    nodes: tuple[Named, ...]
+    nodes: tuple[NodeName, ...]
     line: int = 0
     into: int = 0
 
@@ -85,7 +85,7 @@ def read_edits(path: Path) -> list[Edit]:
     return edits
 
 
-def _nodes(path: Path, line: int, kind: str, entry: object) -> tuple[Named, ...]:
+def _nodes(path: Path, line: int, kind: str, entry: object) -> tuple[NodeName, ...]:
     """Return the nodes of an entry."""
     written: list[object] = []
     if kind == MERGE and isinstance(entry, list) and len(entry) > 1:
@@ -110,13 +110,13 @@ def _into(path: Path, line: int, kind: str, entry: object) -> int:
     return into
 
 
-def _node(path: Path, line: int, written: object) -> Named:
+def _node(path: Path, line: int, written: object) -> NodeName:
     number, _, words = str(written).strip().partition(" ")
     whole = number.isascii() and number.isdigit() and len(number) < 10
     if not whole or not words.strip():
         what = "expected a node as its number and some of its words, as 12 json xml parser"
         raise DataError(path, f"{what}, got {show(written)}", line)
-    return Named(int(number), words.strip())
+    return NodeName(int(number), words.strip())
 
 
 def edits_of(run: RunDir) -> list[Edit]:
@@ -146,9 +146,9 @@ def _entry(edit: Edit) -> str:
     return f"{{node: {first}, below: {others[0]}}}"
 
 
-def named(tree: Tree, vocab: Sequence[str], node: int) -> Named:
+def named(tree: Tree, vocab: Sequence[str], node: int) -> NodeName:
     """Return a node as it is written: its number and its five most probable words."""
-    return Named(int(node), words_told(tree, vocab, node))
+    return NodeName(int(node), words_told(tree, vocab, node))
 
 
 class Words:
@@ -158,7 +158,7 @@ class Words:
         self._orders = (tree, by_name(tree, vocab))
         self._vocab = vocab
 
-    def fit(self, node: Named) -> bool:
+    def fit(self, node: NodeName) -> bool:
         """Tell whether half of the words that are written are among the node's own."""
         wanted = set(node.words.split())
         has = {

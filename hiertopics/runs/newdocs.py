@@ -42,7 +42,7 @@ from hiertopics.corpus.formats.table import FORMATS, format_of
 from hiertopics.corpus.formats.trust import trust, trusts
 from hiertopics.corpus.formats.words import JoinedWords, drops_stop_words, tokenizer_hash
 from hiertopics.runs.manifest import MANIFEST
-from hiertopics.runs.placing import PARQUET, TABLES, Known, spans, together, write_placed
+from hiertopics.runs.placing import PARQUET, TABLES, DocumentFacts, spans, together, write_placed
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.soundness import blamed, check_fitted, check_posterior
 from hiertopics.settings.config import DataConfig, Experiment
@@ -228,14 +228,14 @@ def infer_theta(
         return place(run.experiment, own, corpus, seed=seed, engine=engine)
     manifest = run.file(MANIFEST)
     engine.require_seen(manifest)
-    kept = Kept(run.path.resolve(), hashlib.sha256(manifest.read_bytes()).hexdigest(), draw)
+    kept = StoredTree(run.path.resolve(), hashlib.sha256(manifest.read_bytes()).hexdigest(), draw)
     blocks = np.array_split(np.arange(corpus.n_docs), min(engine.n_workers, corpus.n_docs))
     messages = [(kept, corpus.select(docs), seed) for docs in blocks]
     parts = engine.dealt(_placed_under, messages)
     return together(parts, (corpus.n_docs, own.n_nodes), Room(None))
 
 
-class Kept(NamedTuple):
+class StoredTree(NamedTuple):
     """A tree on disk. manifest: hash of that of its run. draw: its number, None for the run's."""
 
     run: Path
@@ -244,12 +244,12 @@ class Kept(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def _read_kept(kept: Kept) -> tuple[Experiment, Tree]:
+def _read_kept(kept: StoredTree) -> tuple[Experiment, Tree]:
     run = RunDir.open(kept.run)
     return run.experiment, run.tree if kept.draw is None else run.draw(kept.draw)[0]
 
 
-def _placed_under(message: tuple[Kept, Corpus | Vectors, int | None]) -> Posterior:
+def _placed_under(message: tuple[StoredTree, Corpus | Vectors, int | None]) -> Posterior:
     """Place documents in a process that reads the tree itself, once for all of its threads."""
     kept, corpus, seed = message
     with _READING:
@@ -329,7 +329,7 @@ def infer(
             lengths = whole.corpus.doc_lengths
             found = Inferred(whole.corpus, whole.unknown_tokens, lengths, *_fields(placed))
     if output is not None:
-        known = Known(found.corpus.doc_ids, found.lengths)
+        known = DocumentFacts(found.corpus.doc_ids, found.lengths)
         posterior = Posterior(found.theta, found.paths, found.mixture)
         write_placed(Path(output), target, known, posterior, words_by)
     return found

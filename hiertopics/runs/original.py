@@ -11,14 +11,14 @@ from hiertopics.corpus.holdouts.split import GIVEN
 from hiertopics.runs.rundir import RunDir
 
 
-class Original(NamedTuple):
+class OriginalCorpus(NamedTuple):
     """The corpus (or vectors) of a fit before its split, and the training part."""
 
     whole: Any
     train: Any
 
 
-def read_original(run: RunDir) -> Original:
+def read_original(run: RunDir) -> OriginalCorpus:
     """Read the corpus of a run again and split it as before.
 
     Raises DataError where its file is gone, UsageError where it has changed since the fit,
@@ -31,6 +31,6 @@ def read_original(run: RunDir) -> Original:
     if whole.fingerprint != run.manifest["corpus"]["fingerprint"]:
         raise UsageError(f"{config.corpus}: the corpus has changed since the fit")
     if run.split.kind == GIVEN:
-        return Original(whole, whole.select(run.split.train_docs))
+        return OriginalCorpus(whole, whole.select(run.split.train_docs))
     train, _ = observed.split(whole, parse_holdout(config.holdout))
-    return Original(whole, train)
+    return OriginalCorpus(whole, train)

@@ -12,13 +12,13 @@ from scipy import sparse
 
 from hiertopics.base import files
 from hiertopics.base.arrays import I64, Ints
-from hiertopics.base.room import Growing, Room
+from hiertopics.base.room import GrowingArray, Room
 from hiertopics.contract.model import PathMixture, Paths, Posterior
 from hiertopics.corpus.data.naming import in_order, names_of
 from hiertopics.corpus.data.stored import stretches
 from hiertopics.corpus.formats import parquet
 from hiertopics.runs.labels import labels_of
-from hiertopics.runs.rows import Told, docs_csv, placed_kinds, placed_rows
+from hiertopics.runs.rows import NamedTree, docs_csv, placed_kinds, placed_rows
 from hiertopics.runs.rundir import RunDir
 
 PARQUET = ".parquet"
@@ -80,7 +80,9 @@ class _Rows:
     """Arrays with entries for each document, which grow; entries may be rows themselves."""
 
     def __init__(self, room: Room, kinds: Mapping[str, DTypeLike]) -> None:
-        self._growing: dict[str, Growing] = {n: room.growing(kind) for n, kind in kinds.items()}
+        self._growing: dict[str, GrowingArray] = {
+            n: room.growing(kind) for n, kind in kinds.items()
+        }
         self._widths: dict[str, tuple[int, ...]] = {}
         self._lengths = [np.empty(0, np.int64)]
         self.names = tuple(kinds)
@@ -103,7 +105,7 @@ class _Rows:
         return {name: self._growing[name].done().reshape(-1, *widths[name]) for name in self.names}
 
 
-class Known(NamedTuple):
+class DocumentFacts(NamedTuple):
     """Facts about placed documents: names, if they have any, and int64 tokens of each."""
 
     names: Sequence[str] | None
@@ -111,7 +113,7 @@ class Known(NamedTuple):
 
 
 def write_placed(
-    path: Path, run: RunDir, known: Known, posterior: Posterior, words_by: str | None = None
+    path: Path, run: RunDir, known: DocumentFacts, posterior: Posterior, words_by: str | None = None
 ) -> None:
     """Write where documents lie, in the form that the suffix tells; see ``newdocs.infer``."""
     theta, form = posterior.theta, path.suffix.lower()
@@ -123,7 +125,7 @@ def write_placed(
         return
     tree = in_order(run.tree, run.vocab, words_by, "prob")
     names = names_of(run.tree, run.vocab, words_by=words_by)
-    told = Told(tree, run.vocab, labels_of(run), names)
+    told = NamedTree(tree, run.vocab, labels_of(run), names)
     firsts = range(0, theta.shape[0], ROWS)
     blocks = (
         placed_rows(

@@ -242,7 +242,7 @@ def _emptied(place: Mapping[str, Any]) -> dict[str, Any]:
     return {name: [] if isinstance(value, list) else None for name, value in place.items()}
 
 
-class Told(NamedTuple):
+class NamedTree(NamedTuple):
     """A tree with its words, people's labels of its nodes, and their automatic names."""
 
     tree: Tree
@@ -252,7 +252,7 @@ class Told(NamedTuple):
 
 
 def placed_rows(
-    told: Told,
+    told: NamedTree,
     theta: sparse.csr_array,
     paths: Paths | None,
     names: Sequence[str] | None,

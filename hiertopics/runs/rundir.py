@@ -95,7 +95,7 @@ CHAIN_PATHS = "chain_paths"
 """The array of a draw that holds the paths of all chains, [n_chains, n_docs, L]."""
 
 
-class _Known(NamedTuple):
+class _DocumentLengths(NamedTuple):
     """What documents are counted by: lengths int64 [n_docs], and paths where they have some."""
 
     lengths: I64
@@ -347,12 +347,12 @@ class RunDir:
         return branch_counts(self.tree, self.theta, *known)
 
     @property
-    def _lengths_and_path(self) -> _Known | None:
+    def _lengths_and_path(self) -> _DocumentLengths | None:
         """What documents are counted by; None for mixtures without lengths of documents."""
         lengths = self.split.train_lengths
         if self.paths is None:
-            return None if lengths is None else _Known(lengths, None)
-        return _Known(np.ones(len(self.paths.node), np.int64), self.paths.node)
+            return None if lengths is None else _DocumentLengths(lengths, None)
+        return _DocumentLengths(np.ones(len(self.paths.node), np.int64), self.paths.node)
 
     def belong_to(self, node: int) -> Bools | None:
         """Return which training documents belong to a node, bool [n_docs], as they are counted.

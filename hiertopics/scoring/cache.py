@@ -19,7 +19,7 @@ from hiertopics.corpus.holdouts.partition import OBSERVED, draw_tokens
 from hiertopics.numeric.pitman_yor import (
     DISCOUNTS,
     PitmanYor,
-    Searched,
+    SearchResult,
     marginal,
     mean_tables,
     predictive,
@@ -226,7 +226,7 @@ def _checked(chances: Any, counts: sparse.csr_array) -> F64:
     return found
 
 
-def _cache(found: Searched, source: str, n_docs: int, n_tokens: int) -> Cache:
+def _cache(found: SearchResult, source: str, n_docs: int, n_tokens: int) -> Cache:
     return Cache(found.process, source, n_docs, n_tokens, found.at_limit)
 
 

@@ -20,8 +20,8 @@ from hiertopics.corpus.formats.judgements import (
     KINDS,
     N_CHOICES,
     N_GRADES,
-    Answered,
     Kind,
+    SheetAnswer,
     key_of,
     read_answers,
 )
@@ -107,11 +107,11 @@ def _wilson(mean: float, n: float, quantile: float) -> tuple[float, float]:
     return (mean + bend / 2) / (1 + bend), float(half)
 
 
-def _right(answers: Sequence[Answered]) -> F64:
+def _right(answers: Sequence[SheetAnswer]) -> F64:
     return np.array([_is_right(answer) for answer in answers])
 
 
-def _is_right(answer: Answered) -> float:
+def _is_right(answer: SheetAnswer) -> float:
     if answer.kind == "intruder":
         return float(answer.answer == answer.truth)
     belongs = (np.sign(2 * answer.answer - 1 - N_GRADES) + 1) / 2
@@ -123,9 +123,9 @@ def _groups(names: Iterable[Any]) -> I64:
     return np.array([known.setdefault(name, len(known)) for name in names], dtype=np.int64)
 
 
-def _by_node(answers: Sequence[Answered]) -> dict[str, list[Answered]]:
+def _by_node(answers: Sequence[SheetAnswer]) -> dict[str, list[SheetAnswer]]:
     """Return the answers by node, in the order of their numbers."""
-    found: dict[str, list[Answered]] = {}
+    found: dict[str, list[SheetAnswer]] = {}
     for answer in sorted(answers, key=lambda answer: (len(answer.node), answer.node)):
         found.setdefault(answer.node, []).append(answer)
     return found

@@ -19,7 +19,7 @@ from hiertopics.contract.engine import Engine, Workers
 from hiertopics.contract.states import leaves, to_arrays
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.formats.shards import write_bags
-from hiertopics.runs.checkpoints import Fitted, load_checkpoint, save_checkpoint
+from hiertopics.runs.checkpoints import StateOrigin, load_checkpoint, save_checkpoint
 from hiertopics.runs.rundir import RunDir
 from hiertopics.testing.bench import Bench, bits, of_those
 from hiertopics.testing.corpora import corpus_of
@@ -203,7 +203,7 @@ def test_checkpoint_and_step_equals_step(
     run = RunDir(tmp_path / "run")
     run.create()
     save_checkpoint(run, reached, state, "stamp")
-    fitted = Fitted(bench.module, bench.settings, "stamp", corpus)
+    fitted = StateOrigin(bench.module, bench.settings, "stamp", corpus)
     found = load_checkpoint(run, fitted)
     assert found is not None and found[0] == reached
     fresh = bench.prepare(corpus)

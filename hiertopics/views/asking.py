@@ -26,7 +26,7 @@ N_SNIPPETS = 3
 """Documents of a node of which a command is given how they begin."""
 
 
-class Answered(NamedTuple):
+class AskOutcome(NamedTuple):
     """The answers of a command: nodes asked for, named nodes, and its exit code."""
 
     asked: int
@@ -36,7 +36,7 @@ class Answered(NamedTuple):
 
 def label_with(
     run: Path | str | RunDir, command: str, *, depth: int | None = None, overwrite: bool = False
-) -> Answered:
+) -> AskOutcome:
     """Give nodes of a run the names that a command answers; each is saved as soon as it is read.
 
     The command is run once, by the shell. It reads a line of JSON per node (``questions``) and
@@ -56,7 +56,7 @@ def label_with(
         if overwrite or not (node in labels and labels[node].name)
     ]
     if not nodes:
-        return Answered(0, (), 0)
+        return AskOutcome(0, (), 0)
     named: list[int] = []
     lines = [f"{to_json(record)}\n" for record in questions(target, tree, nodes)]
     with _started(command) as process:
@@ -70,7 +70,7 @@ def label_with(
         process.stdout.close()
         process.wait()
         feeder.join()
-    return Answered(len(nodes), tuple(named), int(process.returncode))
+    return AskOutcome(len(nodes), tuple(named), int(process.returncode))
 
 
 def questions(run: RunDir, tree: Tree, nodes: Iterable[int]) -> Iterator[dict[str, Any]]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from hiertopics.base.arrays import F64, I64
 from hiertopics.base.errors import UsageError
-from hiertopics.corpus.data.matching import Named, affinities, matched
+from hiertopics.corpus.data.matching import TreeNodes, affinities, matched
 from hiertopics.corpus.data.tree import ROOT, Tree
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.views.render.records import to_table
@@ -81,7 +81,7 @@ def _pairs(before: RunDir, after: RunDir) -> dict[int, tuple[int, float]]:
         if not len(new):
             continue
         alike = affinities(
-            Named(before.tree, old, before.vocab), Named(after.tree, new, after.vocab)
+            TreeNodes(before.tree, old, before.vocab), TreeNodes(after.tree, new, after.vocab)
         )
         for row, column in matched(alike):
             found[int(old[row])] = (int(new[column]), round(float(alike[row, column]), 4))

@@ -107,7 +107,7 @@ WORDS = 10
 """Top words per node in a file, where nobody says how many."""
 
 
-class Asked(NamedTuple):
+class TreeRequest(NamedTuple):
     """The requested part of a tree; see ``show_tree``."""
 
     depth: int | None = None
@@ -156,7 +156,7 @@ def show_tree(
     Raises UsageError, DataError or RunError.
     """
     target, form = opened(run), form_named(format)
-    asked = Asked(depth, words, words_by, min_docs, docs, sides, arrange, cut, supported, width)
+    asked = TreeRequest(depth, words, words_by, min_docs, docs, sides, arrange, cut, supported, width)
     tree, view = _viewed(target, asked, format)
     if asked.fewest is None:
         view = view._replace(min_docs=least_documents(target, format, view.depth))
@@ -164,14 +164,14 @@ def show_tree(
     return text + plain(_groups(target, view)) if format == "text" else text
 
 
-def tree_on_screen(run: RunDir, asked: Asked) -> tuple[list[Line], int]:
+def tree_on_screen(run: RunDir, asked: TreeRequest) -> tuple[list[Line], int]:
     """Return the lines of a tree as they suit a screen, and the fewest documents of their nodes."""
     tree, view = _viewed(run, asked, "text")
     view = for_reading(tree, view, asked.fewest)
     return [*to_lines(tree, run.vocab, view), *_groups(run, view)], view.min_docs
 
 
-def _viewed(target: RunDir, asked: Asked, format: str) -> tuple[Tree, View]:
+def _viewed(target: RunDir, asked: TreeRequest, format: str) -> tuple[Tree, View]:
     """Return the tree and what of it is shown; ``min_docs`` is 0 where nobody asked for one."""
     if asked.docs is not None and format not in WITH_DOCUMENTS:
         raise UsageError(f"--docs has no meaning for format {format}")
@@ -202,7 +202,7 @@ def _viewed(target: RunDir, asked: Asked, format: str) -> tuple[Tree, View]:
     return tree, view._replace(remarks=_with_notes(remarks, labels, format))
 
 
-def at_first(tree: Tree, asked: Asked) -> Asked:
+def at_first(tree: Tree, asked: TreeRequest) -> TreeRequest:
     """Return the default view of a tree if no depth is given."""
     if asked.depth is not None or asked.cut is not None or asked.arrange:
         return asked

@@ -397,7 +397,9 @@ def test_of_a_death_one_line_is_told() -> None:
             pass
 
     with pytest.raises(WorkersLost) as caught:
-        Cluster(Dying()).send({"tcp://a:1": worker.Order("ask", "", 0, (), ())}, {"tcp://a:1": b""})
+        Cluster(Dying()).send(
+            {"tcp://a:1": worker.WorkerCommand("ask", "", 0, (), ())}, {"tcp://a:1": b""}
+        )
     assert str(caught.value) == "a worker of the cluster is gone (CancelledError)"
 
 
@@ -420,7 +422,7 @@ def test_a_scheduler_that_has_died_is_waited_for_and_then_missed() -> None:
     client.status = "closed"
     assert not engine.recovered(lambda: False, 0.01)
     with pytest.raises(WorkersLost, match="a worker of the cluster is gone"):
-        engine.send({"tcp://a:1": worker.Order("ask", "", 0, (), ())}, {"tcp://a:1": b""})
+        engine.send({"tcp://a:1": worker.WorkerCommand("ask", "", 0, (), ())}, {"tcp://a:1": b""})
 
 
 @pytest.mark.parametrize("error", [CommClosedError("ConnectionPool closing."), TimeoutError()])
@@ -461,7 +463,7 @@ def test_a_worker_that_goes_before_a_long_message_is_told_of() -> None:
         def cancel(self, futures: Any, force: bool) -> None:
             pass
 
-    order = worker.Order("ask", "", 0, (), ())
+    order = worker.WorkerCommand("ask", "", 0, (), ())
     with pytest.raises(WorkersLost, match="the worker tcp://a:1 is gone"):
         Cluster(Gone()).send({"tcp://a:1": order}, {"tcp://a:1": bytes(coordinator.INLINE + 1)})
 

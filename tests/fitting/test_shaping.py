@@ -19,7 +19,7 @@ from hiertopics.corpus.data.tree import NODE, Tree
 from hiertopics.families.nhdp import recutting
 from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.recutting import _moved, _tree
-from hiertopics.families.nhdp.shapes import Arranged, nested, numbered
+from hiertopics.families.nhdp.shapes import ArrangedTopics, nested, numbered
 from hiertopics.fitting.driver import fit
 from hiertopics.numeric.mixtures import all_entries
 from hiertopics.runs.rundir import RunDir
@@ -84,7 +84,7 @@ def test_the_same_shape_gives_the_same_topics_and_shares() -> None:
 
 def test_what_an_inner_node_has_goes_where_its_documents_have_leaves() -> None:
     tree, theta = given([-1, 0, 0, 1, 1, 2, 2])
-    arranged = Arranged(
+    arranged = ArrangedTopics(
         shape_of(np.array([-1, 0, 0, 1, 1, 2, 2])), np.array([3, 5, 4, 6]), np.zeros(7, np.int64)
     )
     moved = _moved(tree, all_entries(theta), np.full(9, 10), arranged)

@@ -15,7 +15,7 @@ from hiertopics.base.errors import UsageError
 from hiertopics.contract.model import Summary
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.families.nhdp.summary import merge_extra
-from hiertopics.fitting.splitting import Divided, below_leaf, divided, same_nodes, tokens_at
+from hiertopics.fitting.splitting import LeafTopics, below_leaf, divided, same_nodes, tokens_at
 from hiertopics.runs.edits import EDITS, Edit, named, read_edits, write_edits
 from hiertopics.runs.rundir import RunDir
 
@@ -102,7 +102,7 @@ def test_tokens_at_a_node_are_those_of_bayes_rule() -> None:
 def test_topics_stand_below_the_leaf_and_have_its_tokens(leaf: int) -> None:
     summary = tiny()
     rng = np.random.default_rng(leaf)
-    found = Divided(rng.dirichlet(np.ones(4), 3), rng.dirichlet(np.ones(3), 2))
+    found = LeafTopics(rng.dirichlet(np.ones(4), 3), rng.dirichlet(np.ones(3), 2))
     after, numbers = below_leaf(summary, leaf, found, merge_extra)
     tree, old = after.tree, summary.tree
     new = numbers[leaf]

@@ -25,7 +25,7 @@ from hiertopics.corpus.formats.writing import write_corpus
 from hiertopics.families.hdp import few, variational
 from hiertopics.fitting import driver, updating
 from hiertopics.fitting.updating import update
-from hiertopics.runs.checkpoints import Fitted, load_checkpoint
+from hiertopics.runs.checkpoints import StateOrigin, load_checkpoint
 from hiertopics.runs.experiment import read_experiment
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
@@ -243,7 +243,7 @@ def test_a_corpus_that_outgrows_whole_rows_goes_on_with_entries(
     kept: Any = variational.few_cvb0
     settings = Settings(run.experiment.model, run.experiment.inference)
     stamp = f"{run.manifest['corpus']['fingerprint']} {run.split.hash}"
-    found = load_checkpoint(run, Fitted(kept, settings, stamp, read_original(run).train))
+    found = load_checkpoint(run, StateOrigin(kept, settings, stamp, read_original(run).train))
     assert found is not None and found[0] == 12
     assert run.manifest["objective"] > before.manifest["objective"] - 0.5
 

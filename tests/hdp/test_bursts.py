@@ -15,7 +15,7 @@ from hiertopics.contract.model import Sizes
 from hiertopics.contract.states import to_arrays
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.flat import burst_kernels
-from hiertopics.families.flat.burst_kernels import Seating
+from hiertopics.families.flat.burst_kernels import TableRule
 from hiertopics.families.flat.kernels import Prior, Tables
 from hiertopics.families.flat.layout import lay_out
 from hiertopics.families.hdp import burst_learning, bursty, few, few_burst_kernels, few_kernels
@@ -59,7 +59,7 @@ def train(rule: str, n_sweeps: int, concentration: float = 1.5) -> Twin:
 @pytest.mark.parametrize("n_sweeps", [1, 400])
 def test_a_fold_in_is_that_of_the_definition(kernel: Any, n_sweeps: int) -> None:
     words, counts = np.arange(3, dtype=np.int32), np.array([4.0, 1.0, 2.0])
-    seating = Seating(mean_tables(counts, 0.5), 1.5)
+    seating = TableRule(mean_tables(counts, 0.5), 1.5)
     resp, tables = kernel(words, counts, PHI, ALPHA, seating, n_sweeps, 1e-13, 0)
     twin = fold("right", n_sweeps)
     np.testing.assert_allclose(resp, twin.resp, atol=2e-6)
@@ -127,7 +127,7 @@ def trained(n_sweeps: int, concentration: float, *, kernel: Any = None) -> tuple
     moved = counted(resp, tables, cells)
     n_k = moved.n_dk.sum(axis=0)
     prior = Prior(ALPHA, np.full(3, 0.5), 1.5)
-    seating = Seating(mean_tables([3, 2], 0.4), concentration)
+    seating = TableRule(mean_tables([3, 2], 0.4), concentration)
     sweep = kernel or burst_kernels.sweep_block
     for _ in range(n_sweeps):
         assert sweep(cells, 0, 0, moved, tables, n_k, prior, seating) == -1
@@ -176,7 +176,7 @@ def test_a_few_entries_are_swept_alike() -> None:
     prior = Prior(ALPHA.astype(np.float32), np.full(3, 0.5, np.float32), 1.5)
     noise = np.full(few.N_NOISE + 16, 0.5, np.float32)
     thinning = few_kernels.Thinning(1e-9, noise, new_key(np.random.default_rng(0)))
-    seating = Seating(mean_tables([3, 2], 0.4), 1.5)
+    seating = TableRule(mean_tables([3, 2], 0.4), 1.5)
     n_k = whole.n_dk.sum(axis=0)
     for _ in range(200):
         found = few_burst_kernels.sweep_block(
@@ -197,7 +197,7 @@ def test_later_pairs_see_the_tables_that_earlier_ones_have_grown_to() -> None:
     n_dk = (tables @ resp)[None]
     moved = Tables(resp, n_dk, tables[:, None] * resp, np.zeros((1, 0)), np.zeros((3, 0)))
     prior = Prior(ALPHA, np.full(3, 0.5), 1.5)
-    seating = Seating(mean_tables([3, 4, 5], 0.4), 1.5)
+    seating = TableRule(mean_tables([3, 4, 5], 0.4), 1.5)
     n_k = n_dk.sum(axis=0)
     assert burst_kernels.sweep_block(cells, 0, 0, moved, tables, n_k, prior, seating) == -1
     process = (0.4, 1.5)
@@ -220,7 +220,7 @@ def test_a_few_entries_keep_the_counts_of_their_tables() -> None:
     prior = Prior(ALPHA.astype(np.float32), np.full(3, 0.5, np.float32), 1.5)
     noise = np.full(few.N_NOISE + 16, 0.5, np.float32)
     thinning = few_kernels.Thinning(1e-9, noise, new_key(np.random.default_rng(0)))
-    seating = Seating(mean_tables([3, 4, 5], 0.4), 1.5)
+    seating = TableRule(mean_tables([3, 4, 5], 0.4), 1.5)
     n_k = n_dk.sum(axis=0, dtype=np.float64)
     for _ in range(2):
         found = few_burst_kernels.sweep_block(

@@ -373,7 +373,7 @@ def test_the_chance_of_seatings_is_that_of_the_definition() -> None:
     docs = np.bincount([12, 30, 7])
     longer = more_than(np.bincount([20, 55, 7]))
     repeats = Repeats(np.array([1]), longer, 0, 0.1)
-    found = seats.Seated(np.zeros(1, np.int64), docs)
+    found = seats.TableHistograms(np.zeros(1, np.int64), docs)
     for discount, wanted in ((0.0, -155.864947), (0.5, -136.755812)):
         process = PitmanYor(discount, 10.0)
         stirling = log_stirling([1], discount)
@@ -414,7 +414,7 @@ def test_numbers_of_the_process_are_found_again(process: PitmanYor) -> None:
     log_s = log_stirling(repeats.counts, 0.5)
     pairs = np.zeros(len(log_s.values), np.int64)
     np.add.at(pairs, log_s.starts[log_s.row[counts]] + tables - 1, 1)
-    found = seats.Seated(pairs, np.bincount(opened))
+    found = seats.TableHistograms(pairs, np.bincount(opened))
     now, draws = PitmanYor(0.9, 1000.0), []
     for _ in range(300):
         now = seats.draw_process(now, found, repeats, rng)

@@ -179,7 +179,7 @@ def test_topics_of_a_joining_document_are_drawn_by_their_chances() -> None:
 
 def test_the_likelihood_is_that_of_the_predictive() -> None:
     """Against (5) with one document whose tables are known: each seen word was seen once."""
-    part = burst_learning.Parted(np.arange(4, dtype=np.int32), np.array([1, 1, 0, 1]),
+    part = burst_learning.AsideDocument(np.arange(4, dtype=np.int32), np.array([1, 1, 0, 1]),
                                  np.array([2, 0, 1, 0]))  # fmt: skip
     chances = np.array([0.4, 0.3, 0.2, 0.1])
     means = mean_tables(np.array([1]), 0.3)

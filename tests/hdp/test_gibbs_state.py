@@ -12,7 +12,7 @@ from hdp_cases import begin, fitted, random_corpus
 from naive import log_joint
 from stepping import advance, at, corpus_of, docs_of, settings_of
 
-from hiertopics.contract.engine import Here, Workers, joined
+from hiertopics.contract.engine import LocalPieces, Workers, joined
 from hiertopics.contract.model import Context
 from hiertopics.families.flat import sticks
 from hiertopics.families.hdp import blocks, gibbs, partial, summary
@@ -81,8 +81,8 @@ def test_gamma_is_drawn_from_its_conditional() -> None:
 def test_dropped_topics_without_mass_are_one_row_of_their_mean(prior: float) -> None:
     """A stick near 1 leaves later topics nothing that a float can hold."""
     local = gibbs.Local(np.zeros(3, np.int32), np.array([[3, 0, 0]]))
-    topics = summary.Fitted(
-        Here(Workers(), [None], [local]),
+    topics = summary.SummaryInput(
+        LocalPieces(Workers(), [None], [local]),
         n_wk=np.array([[2, 0, 0], [1, 0, 0]]),
         n_k=np.array([3, 0, 0]),
         doc_prior=np.array([1.0, prior, prior]),

@@ -238,7 +238,7 @@ def test_results_of_pieces_are_joined() -> None:
     def result(number: int, large: list[list[int]]) -> Any:
         cells, amounts = np.zeros(0, np.int64), np.zeros(0, np.int32)
         histogram = np.full((2, 3), number)
-        return blocks.Result(histogram, np.array(large), cells, amounts, 10 * number)
+        return blocks.SweepChanges(histogram, np.array(large), cells, amounts, 10 * number)
 
     pieces = [result(1, [[1, 300]]), result(2, [[0, 900], [1, 256]]), result(4, [[0, 270]])]
     joint = blocks._joined(pieces)
@@ -254,7 +254,7 @@ def test_topics_of_tokens_that_nobody_knows_are_the_same_in_any_pieces() -> None
         data, found = lay_out(corpus, 40, n_pieces, 1), []
         ends = np.minimum(data.bounds["z"], len(known))
         for piece, first, last in zip(data.pieces, ends[:-1], ends[1:], strict=True):
-            mine = blocks.Known(known[first:last], KEY, 40)
+            mine = blocks.InitialTopics(known[first:last], KEY, 40)
             found.append(blocks.begin_known(made_piece(piece), mine).z)
         drawn.append(np.concatenate(found))
     assert len(data.pieces) == 4 and len(drawn[0]) == corpus.n_tokens > 150

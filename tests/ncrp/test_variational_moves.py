@@ -38,7 +38,7 @@ from hiertopics.families.ncrp.variational.draft import (
     state_of_draft,
 )
 from hiertopics.families.ncrp.variational.reshaping import FRESH
-from hiertopics.families.ncrp.variational.state import Data, State, Weighing
+from hiertopics.families.ncrp.variational.state import Data, SlotProbabilities, State
 from hiertopics.families.nested.tree_state import MeanField
 from hiertopics.papers import ncrp_meanfield as meanfield
 from hiertopics.papers import ncrp_moves as paper_moves
@@ -73,7 +73,7 @@ def hard_draft(seed: int = 0, n_docs: int = 14, n_topics: int = 2) -> Draft:
             node = int(parent[node])
     one = Each([meanfield.Local(np.empty((n_docs, 4)), chances)])
     local: Any = Workers().place(tuple, [()], as_given, one)
-    documents = Documents(local, Weighing(15, None, meanfield._weigh))
+    documents = Documents(local, SlotProbabilities(15, None, meanfield._weigh))
     return Draft(parent, level, words, chances.sum(axis=0), documents)
 
 

@@ -21,8 +21,8 @@ from hiertopics.families.ncrp.variational import starts
 from hiertopics.families.ncrp.variational.slot_kernels import Cells
 from hiertopics.families.ncrp.variational.state import (
     Data,
+    SlotProbabilities,
     State,
-    Weighing,
     lay_out,
     local_pass,
     place,
@@ -136,7 +136,7 @@ def slot_chances(state: State) -> F64:
     return np.concatenate(state.local.ask(_chances, state.weighing()))
 
 
-def _chances(piece: Cells, local: Any, weighing: Weighing) -> F64:
+def _chances(piece: Cells, local: Any, weighing: SlotProbabilities) -> F64:
     return np.concatenate(list(weighing.blocks(piece, local)))
 
 

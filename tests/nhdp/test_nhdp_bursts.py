@@ -17,7 +17,7 @@ from test_nhdp_sweep import ETA, naive_of, own_nodes, some_corpus
 from hiertopics.contract.engine import Workers
 from hiertopics.contract.model import Sizes
 from hiertopics.contract.states import to_arrays
-from hiertopics.families.flat.burst_kernels import Seating
+from hiertopics.families.flat.burst_kernels import TableRule
 from hiertopics.families.flat.bursts import Plan
 from hiertopics.families.flat.layout import Data, counts_of, lay_out
 from hiertopics.families.hdp import burst_learning
@@ -138,7 +138,7 @@ def test_a_fold_in_equals_its_slow_twin(n_sweeps: int) -> None:
     twin = Twin(T5, data, start, PROCESS, MISTAKES["right"], phi=PHI)
     for _ in range(n_sweeps):
         twin.sweep()
-    seating = Seating(mean_tables([4, 2], PROCESS[0]), PROCESS[1])
+    seating = TableRule(mean_tables([4, 2], PROCESS[0]), PROCESS[1])
     n, tables = document_kernels.fold_in(
         np.arange(3, dtype=np.int32), np.array([4.0, 1.0, 2.0]), PHI.T.copy(), mixing.shape.first,
         mixing.mass, *mixing[2:], theta, n_sweeps, 1e-12, seating, 0,
@@ -152,7 +152,7 @@ def test_a_fold_in_that_refits_no_tables_is_the_plain_one() -> None:
     mixing, phi = mixing_of(T5), PHI.T.copy()
     plain, tables = fold_in(mixing, phi, counts, at(0))
     np.testing.assert_array_equal(tables, counts.data)
-    held = Seating(mean_tables([1, 2], 0.4), 1e15)
+    held = TableRule(mean_tables([1, 2], 0.4), 1e15)
     np.testing.assert_allclose(fold_in(mixing, phi, counts, at(0), held)[0], plain, atol=1e-6)
     assert not NOT_SEATED.refit
 
@@ -308,7 +308,7 @@ def test_simulated_documents_repeat_their_words() -> None:
 def test_a_fold_in_keeps_tables_for_as_many_sweeps_as_it_is_told() -> None:
     mixing, counts = mixing_of(T5), np.array([4.0, 1.0, 2.0])
     theta = mixing.weights(np.zeros((1, 5)))[0]
-    seating = Seating(mean_tables([4, 2], PROCESS[0]), PROCESS[1])
+    seating = TableRule(mean_tables([4, 2], PROCESS[0]), PROCESS[1])
     for n_sweeps, are_kept in ((3, True), (4, False)):
         _, tables = document_kernels.fold_in(
             np.arange(3, dtype=np.int32), counts, PHI.T.copy(), mixing.shape.first,
@@ -326,7 +326,7 @@ def test_documents_are_seated_one_by_one_and_no_others() -> None:
     first, last = 2, 5
     pairs = slice(cuts[first, 0], cuts[last - 1, -1])
     piece: Any = SimpleNamespace(cells=data.cells)
-    seating = Seating(data.bursts.means, 3.0)
+    seating = TableRule(data.bursts.means, 3.0)
     documents.seat_documents(piece, first, last, chances[pairs], seating, tables)
     wanted = np.full(len(tokens), -1.0)
     for doc in range(first, last):

@@ -10,14 +10,14 @@ import pytest
 from stepping import begin, corpus_of, settings_of
 from test_nhdp_planted import planted
 
-from hiertopics.contract.engine import Here, Workers
+from hiertopics.contract.engine import LocalPieces, Workers
 from hiertopics.contract.states import to_arrays
 from hiertopics.families.nhdp import gibbs, reshaping, starts, variational
 
 N_SHARDS = 3
 
 
-class Counted(Here[Any, Any]):
+class Counted(LocalPieces[Any, Any]):
     """Pieces elsewhere: of every order their engine is told."""
 
     def ask(self, task: Callable[[Any, Any, Any], Any], message: Any) -> list[Any]:

@@ -66,7 +66,7 @@ def test_branches_are_subjects() -> None:
 
 def test_groups_are_areas() -> None:
     """Subjects of one area share documents' words, and stand together."""
-    linked = branching.Linked(COUNTS, PAIR_DOC % SUBJECTS)
+    linked = branching.BranchLinks(COUNTS, PAIR_DOC % SUBJECTS)
     group = linked.groups()
     assert len(np.unique(group)) == round(SUBJECTS**0.5) + 1 == AREAS
     assert all(len(set(group[first : first + EACH].tolist())) == 1 for first in (0, 2, 4))
@@ -80,7 +80,7 @@ def test_a_branch_that_has_a_name_is_in_no_group() -> None:
     assert (branch[mine] == 0).all()
     subject = (COUNTS.indices // WORDS == 0) & (PAIR_DOC % SUBJECTS == 0)
     assert (branch[subject] == 0).mean() > 0.9
-    group = branching.Linked(COUNTS, branch, 1).groups()
+    group = branching.BranchLinks(COUNTS, branch, 1).groups()
     assert (group[1:] != group[0]).all()
 
 
@@ -275,7 +275,7 @@ def test_topics_of_long_documents_are_those_of_the_whole_corpus(
     """Of documents of 40 tokens and more: the same topics as without branches, in these."""
     found = []
 
-    def grouped(branch: np.ndarray, *rest: Any) -> shapes.Arranged:
+    def grouped(branch: np.ndarray, *rest: Any) -> shapes.ArrangedTopics:
         found.append(branch)
         return find_grouped(branch, *rest)
 

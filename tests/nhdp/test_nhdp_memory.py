@@ -93,7 +93,7 @@ def test_theta_is_written_some_documents_at_a_time(n_docs: int) -> None:
     n_di = RNG.gamma(0.3, size=(n_docs, 60)).astype(np.float32)
     words = summary.Words(RNG.gamma(1.0, size=(5, 60)) + 1, 0.1)
     tracemalloc.start()
-    found = summary.summarise(summary.Fitted(mixing, n_di, words))
+    found = summary.summarise(summary.SummaryInput(mixing, n_di, words))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     left = summary.pruning(mixing, n_di.sum(axis=0, dtype=np.float64))

@@ -11,7 +11,7 @@ from test_nhdp_planted import fitted, found, planted
 from hiertopics.base.arrays import F64, I64
 from hiertopics.families.flat.layout import Data, lay_out
 from hiertopics.families.nhdp import reshaping
-from hiertopics.families.nhdp.hanging import MASS, Hanging
+from hiertopics.families.nhdp.hanging import MASS, ScoredTree
 from hiertopics.families.nhdp.layout import Shape, shape_of
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.prediction import draw_mixtures
@@ -44,7 +44,7 @@ def test_what_a_move_gains_is_the_difference_of_two_trees(seed: int) -> None:
     """Of whole counts each total is the log chance of theory/nhdp 2.1."""
     rng = np.random.default_rng(seed)
     parent, n = random_parent(rng, 9), rng.poisson(0.7, (15, 9)).astype(float)
-    tree = Hanging(n, parent, 0.8, 1.3)
+    tree = ScoredTree(n, parent, 0.8, 1.3)
     assert tree.total == pytest.approx(mixing_of(shape_of(parent), 0.8, 1.3).log_chance(n))
     for node in range(1, 9):
         gains = tree.gains(node)
@@ -52,7 +52,7 @@ def test_what_a_move_gains_is_the_difference_of_two_trees(seed: int) -> None:
         for under in np.flatnonzero(np.isfinite(gains)).tolist():
             other = parent.copy()
             other[node] = under
-            total = Hanging(n, other, 0.8, 1.3).total
+            total = ScoredTree(n, other, 0.8, 1.3).total
             assert gains[under] - gains[parent[node]] == pytest.approx(total - tree.total)
             changed = {*tree.above(node), *tree.above(under)}
             assert tree.chance(other, changed) == pytest.approx(total)
@@ -62,7 +62,7 @@ def test_every_change_of_a_tree_gains() -> None:
     for seed in range(5):
         rng = np.random.default_rng(seed)
         n = rng.poisson(0.5, (30, 12)).astype(float)
-        tree = Hanging(n, random_parent(rng, 12), 1.0, 1.0)
+        tree = ScoredTree(n, random_parent(rng, 12), 1.0, 1.0)
         for change in (tree.climb, tree.adopt, tree.swap, tree.improve):
             before, last = tree.parent.tolist(), tree.total
             change()
@@ -73,7 +73,7 @@ def test_every_change_of_a_tree_gains() -> None:
 def test_the_counts_of_its_nodes_tell_a_tree(seed: int) -> None:
     """All nodes begin below the root."""
     n = counts_below(seed, PARENT)
-    tree = Hanging(n, reshaping.one_level(len(PARENT)), 1.0, 1.0)
+    tree = ScoredTree(n, reshaping.one_level(len(PARENT)), 1.0, 1.0)
     tree.improve()
     assert tree.parent.tolist() == PARENT
 
@@ -107,13 +107,13 @@ def test_a_topic_that_was_found_twice_is_merged_and_no_other() -> None:
         counts[:, 5 * node : 5 * node + 5] = rows
     z = np.where(counts > 0, np.arange(5 * n_nodes) // 5, -1)
     data, pairs, q = of_nodes(z, counts, n_nodes)
-    tree = Hanging(counted(q, pairs, data).n, np.array(PARENT), 1.0, 1.0)
+    tree = ScoredTree(counted(q, pairs, data).n, np.array(PARENT), 1.0, 1.0)
     assert merge(tree, counted(q, pairs, data), pairs, data, ETA) is None
     twice = np.concatenate([q, np.zeros((len(q), 1))], axis=1)
     coin = (rng.random(len(q)) < 0.4) & (q[:, 2] > 0)
     twice[coin, 2], twice[coin, n_nodes] = 0, 1
     found_twice = counted(twice, pairs, data)
-    tree = Hanging(found_twice.n, np.array([*PARENT, 0]), 1.0, 1.0)
+    tree = ScoredTree(found_twice.n, np.array([*PARENT, 0]), 1.0, 1.0)
     merged = merge(tree, found_twice, pairs, data, ETA)
     assert merged is not None and len(merged[0]) == n_nodes
     assert merged[1].n.sum() == pytest.approx(n.sum())
@@ -132,13 +132,13 @@ def test_the_gain_of_a_merge_is_that_of_the_evidence() -> None:
     def evidence(q: F64, parent: I64) -> float:
         counts = counted(q, pairs, data)
         chance = (
-            Hanging(counts.n, parent, 1.0, 1.0).total
+            ScoredTree(counts.n, parent, 1.0, 1.0).total
             + log_words(counts.words, ETA, seeded(counts)).sum()
         )
         return float(chance - pairs.tokens @ (q * np.log(q)).sum(axis=1))
 
     counts = counted(q, pairs, data)
-    tree = Hanging(counts.n, parent, 1.0, 1.0)
+    tree = ScoredTree(counts.n, parent, 1.0, 1.0)
     found = reshaping._gains(tree, counts, pairs, ETA, seeded(counts))
     gains = {(gone, into): gain for gain, gone, into in found}
     joined = np.delete(q, 3, axis=1)

@@ -35,7 +35,7 @@ from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.families.flat.layout import Data, lay_out
 from hiertopics.families.nhdp import flat_starts, gibbs, reshaping, starts, variational
 from hiertopics.families.nhdp import summary as common
-from hiertopics.families.nhdp.hanging import Hanging
+from hiertopics.families.nhdp.hanging import ScoredTree
 from hiertopics.families.nhdp.prediction import infer
 from hiertopics.families.nhdp.reshaping import counted, log_words, merge, pairs_of
 from hiertopics.families.nhdp.shapes import Usage, arrange, find, find_within, ward
@@ -292,7 +292,7 @@ def test_trials_leave_named_branches_where_they_are() -> None:
         rng = np.random.default_rng(seed)
         n = rng.poisson(0.5, (40, 9)).astype(float)
         n[:, 1:3] = 0.6 * n[:, 3:5]  # what would hang below others
-        free, held = (Hanging(n, reshaping.one_level(9), 1.0, 1.0, names) for names in (0, 2))
+        free, held = (ScoredTree(n, reshaping.one_level(9), 1.0, 1.0, names) for names in (0, 2))
         for tree in (free, held):
             before = tree.total
             tree.improve()
@@ -314,12 +314,12 @@ def test_a_merge_gains_what_the_evidence_with_seed_words_does() -> None:
     def evidence(q: F64, parent: I64) -> float:
         counts, seeded = counted(q, pairs, data), np.zeros((q.shape[1], 6))
         seeded[1, :2] = seeded[2, 2] = 4
-        chance = Hanging(counts.n, parent, 1.0, 1.0).total
+        chance = ScoredTree(counts.n, parent, 1.0, 1.0).total
         chance += log_words(counts.words, 0.1, seeded).sum()
         return float(chance - pairs.tokens @ (q * np.log(q)).sum(axis=1))
 
     found = counted(q, pairs, data)
-    tree = Hanging(found.n, parent, 1.0, 1.0, 2)
+    tree = ScoredTree(found.n, parent, 1.0, 1.0, 2)
     seeded = np.zeros((5, 6))
     seeded[1, :2] = seeded[2, 2] = 4
     all_gains = reshaping._gains(tree, found, pairs, 0.1, seeded)

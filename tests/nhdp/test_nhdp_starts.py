@@ -22,10 +22,10 @@ from hiertopics.families.nhdp import document_kernels, documents, starts, variat
 from hiertopics.families.nhdp.config import sized
 from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.mixing import Mixing, below
-from hiertopics.families.nhdp.shapes import Arranged
+from hiertopics.families.nhdp.shapes import ArrangedTopics
 from hiertopics.families.nhdp.summary import (
-    Fitted,
     Pruning,
+    SummaryInput,
     Words,
     merge_extra,
     mixing_of,
@@ -101,7 +101,7 @@ def test_topics_are_divided_as_the_page_says() -> None:
     """6.3, pair by pair; topic 4 is an inner node's own and lends nothing."""
     data = lay_out(TEXT, 3, np.float64)
     shape = shape_of(np.array([-1, 0, 0, 1, 1, 1]))
-    arranged = Arranged(shape, np.array([3, 2, 4, 5, 1]), np.zeros(6, int))
+    arranged = ArrangedTopics(shape, np.array([3, 2, 4, 5, 1]), np.zeros(6, int))
     flat = starts.FlatTopics(
         RNG.dirichlet(np.ones(5), 20), RNG.dirichlet(np.ones(15), 5), np.array([9.0, 5, 3, 2, 7])
     )
@@ -173,7 +173,7 @@ def test_what_is_written() -> None:
     n = RNG.poisson(3.0, (5, 7)).astype(float) + 1
     n[2] = 0
     words = RNG.dirichlet(np.ones(6), 7).T * n.sum(axis=0)
-    summary = summarise(Fitted(mixing, n, Words(words, 0.2)))
+    summary = summarise(SummaryInput(mixing, n, Words(words, 0.2)))
     tree, theta = summary.tree, summary.theta.toarray()
     assert tree.phi == pytest.approx(((words + 0.2) / (words + 0.2).sum(axis=0)).T)
     assert tree.n_tokens == pytest.approx(n.sum(axis=0))

@@ -40,7 +40,7 @@ from hiertopics.corpus.corpora import dataset  # noqa: E402
 from hiertopics.corpus.formats.writing import write_corpus  # noqa: E402
 from hiertopics.corpus.holdouts.spec import parse_holdout  # noqa: E402
 from hiertopics.fitting.driver import fit  # noqa: E402
-from hiertopics.runs.checkpoints import Fitted, load_checkpoint  # noqa: E402
+from hiertopics.runs.checkpoints import StateOrigin, load_checkpoint  # noqa: E402
 from hiertopics.runs.experiment import read_experiment  # noqa: E402
 from hiertopics.runs.rundir import RunDir  # noqa: E402
 from hiertopics.settings.config import DataConfig, dump  # noqa: E402
@@ -269,7 +269,7 @@ def _checkpoint(run: RunDir) -> object:
     experiment = run.experiment
     settings = Settings(experiment.model, experiment.inference)
     train = hand_made().select(run.split.train_docs)
-    fitted = Fitted(registry.load(RUN_BACKEND), settings, stamp, train)
+    fitted = StateOrigin(registry.load(RUN_BACKEND), settings, stamp, train)
     return load_checkpoint(run, fitted)
 
 

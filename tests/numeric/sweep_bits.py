@@ -11,7 +11,7 @@ from scipy import sparse
 
 from hiertopics.corpus.data.corpus import Corpus, default_vocab
 from hiertopics.families.flat import kernels, moments
-from hiertopics.families.flat.burst_kernels import Seating
+from hiertopics.families.flat.burst_kernels import TableRule
 from hiertopics.families.flat.kernels import Prior, Tables
 from hiertopics.families.flat.layout import lay_out
 from hiertopics.families.nhdp import document_kernels
@@ -66,7 +66,7 @@ def bits_of_placing(n_nodes: int) -> str:
     words = np.arange(9, dtype=np.int32)
     counts = (1 + rng.integers(0, 3, 9)).astype(np.float64)
     process = (first, mass, ones / 2, ones, ones, theta, 20, 1e-4)
-    seated = Seating(mean_tables(np.arange(1, 4), 0.5), 30.0)
+    seated = TableRule(mean_tables(np.arange(1, 4), 0.5), 30.0)
     found = hashlib.sha256()
     for seating in (NOT_SEATED, seated):
         for placed in document_kernels.fold_in(words, counts, phi, *process, seating, 2):

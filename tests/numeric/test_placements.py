@@ -89,11 +89,11 @@ class Maker:
         return Prior(self.row(), self.row(N_WORDS), 2.0)
 
     @property
-    def seating(self) -> burst_kernels.Seating:
+    def seating(self) -> burst_kernels.TableRule:
         largest = np.full(4097, -1, np.int32)
         second = np.zeros(4097)
         means = MeanTables(0.0, largest, np.zeros((0, 192, 2), F32), second)
-        return burst_kernels.Seating(means, 20.0)
+        return burst_kernels.TableRule(means, 20.0)
 
 
 Case = Callable[[Maker], tuple[Any, ...]]

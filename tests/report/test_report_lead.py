@@ -19,7 +19,7 @@ from hiertopics.corpus.data.columns import moments
 from hiertopics.corpus.data.corpus import Tags
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.report.documents import Shares
-from hiertopics.views.report.lead import Known, lead_part, lead_text
+from hiertopics.views.report.lead import LeadInput, lead_part, lead_text
 from hiertopics.views.report.topics import lay_out
 
 Call = Callable[..., Any]
@@ -33,7 +33,7 @@ def told(theta: F64, tags: dict[str, Tags], card: dict[str, Any] = CARD) -> str:
     below = theta.copy()
     below[:, 0] = theta.sum(axis=1)
     shares = Shares(sparse.csr_array(theta), sparse.csr_array(below), np.zeros(len(theta), int))
-    known = Known(tree, lay_out(tree), shares, tags, card, "words")
+    known = LeadInput(tree, lay_out(tree), shares, tags, card, "words")
     return lead_text(lead_part(known), NAMES)
 
 
@@ -78,7 +78,7 @@ def test_without_a_topic_no_branch_is_named() -> None:
     none = sparse.csr_array((60, 0))
     shares = Shares(none, none, np.full(60, -1))
     for values in (YEARS, ["a", "b"] * 30):
-        known = Known(tree, lay_out(tree), shares, {"column": tags_of(values)}, CARD, "words")
+        known = LeadInput(tree, lay_out(tree), shares, {"column": tags_of(values)}, CARD, "words")
         assert "column" not in lead_text(lead_part(known), [])
 
 

@@ -40,7 +40,7 @@ from hiertopics.scoring.cache import (
 from hiertopics.scoring.comparison import compare
 from hiertopics.scoring.evaluation import evaluate
 from hiertopics.scoring.protocols.caching import (
-    Drawn,
+    ScoringTopics,
     learning,
     scored_with_cache,
     smoothing_of,
@@ -180,7 +180,7 @@ def test_scored_tokens_do_not_reach_what_is_learned(run: RunDir, source: str) ->
     request, job = job_of(run)
     swapped = job._replace(scored=sparse.csr_array(job.scored[::-1]))
     assert (job.scored != swapped.scored).nnz
-    drawn, theta = Drawn(run.tree, run.theta, None), evaluate_theta(run, job)
+    drawn, theta = ScoringTopics(run.tree, run.theta, None), evaluate_theta(run, job)
     caches = []
     for each in (job, swapped):
         given = learning(request, each, source, 0)

@@ -13,7 +13,7 @@ from judged import Row, filled, knows, plain_run, read
 
 from hiertopics import judge, score_sheets
 from hiertopics.base.errors import DataError
-from hiertopics.corpus.formats.judgements import Answered
+from hiertopics.corpus.formats.judgements import SheetAnswer
 from hiertopics.scoring.judging import _is_right, accuracy_of
 
 Call = Callable[..., Any]
@@ -62,7 +62,7 @@ def test_who_guesses_is_not_above_chance(blank: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("truth", "wanted"), [(1, [0, 0, 0.5, 1, 1]), (0, [1, 1, 0.5, 0, 0])])
 def test_grades_below_and_above_the_middle_are_answers(truth: int, wanted: list[float]) -> None:
-    answers = [Answered("fit", "3", "node", truth, 1, grade) for grade in range(1, 6)]
+    answers = [SheetAnswer("fit", "3", "node", truth, 1, grade) for grade in range(1, 6)]
     assert [_is_right(answer) for answer in answers] == wanted
 
 

@@ -15,7 +15,7 @@ from hiertopics.views.render import View, first_levels
 from hiertopics.views.render.graphs import to_dot, to_newick
 from hiertopics.views.render.records import to_table
 from hiertopics.views.render.trees import to_text
-from hiertopics.views.showing import Asked, at_first
+from hiertopics.views.showing import TreeRequest, at_first
 
 VOCAB = ("o'clock", 'say "hi"', "back\\slash", "(paren", "zoë")
 PARENT = (-1, 0, 0, 2, 2, -1)
@@ -176,12 +176,17 @@ def test_of_a_large_tree_two_levels_are_read_at_first(monkeypatch: pytest.Monkey
         n_tokens=np.full(n, 20.0),
     )
     assert first_levels(large) is None
-    assert at_first(large, Asked()) == Asked()
+    assert at_first(large, TreeRequest()) == TreeRequest()
     monkeypatch.setattr(render, "MOST_READ", n - 1)
     assert first_levels(large) == 3
-    assert at_first(large, Asked()) == Asked(depth=3)
-    assert at_first(large, Asked(words_by="prob")) == Asked(depth=3, words_by="prob")
-    for asked in (Asked(depth=2), Asked(depth=9), Asked(cut="2"), Asked(arrange=True)):
+    assert at_first(large, TreeRequest()) == TreeRequest(depth=3)
+    assert at_first(large, TreeRequest(words_by="prob")) == TreeRequest(depth=3, words_by="prob")
+    for asked in (
+        TreeRequest(depth=2),
+        TreeRequest(depth=9),
+        TreeRequest(cut="2"),
+        TreeRequest(arrange=True),
+    ):
         assert at_first(large, asked) == asked
     forest = replace(large, parent=np.array([-1, -1, 0, 1, 1, 2, 2, 3, 3, 4, 4], np.int32))
     assert first_levels(forest) == 2

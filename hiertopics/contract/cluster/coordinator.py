@@ -22,8 +22,8 @@ from hiertopics.base.errors import HiertopicsError, UsageError
 from hiertopics.contract.cluster.watch import LOOK_EVERY
 from hiertopics.contract.cluster.worker import (
     Answer,
-    News,
-    Order,
+    SharedUpdate,
+    WorkerCommand,
     drop,
     fingerprint,
     look,
@@ -85,7 +85,7 @@ class Cluster:
 
     def deal(self, task: Callable[[Item], Result], messages: Sequence[Item]) -> list[Result]:
         """Let processes answer messages, which travel with all that they hold; see ``Engine``."""
-        return Elsewhere(self, self._owners(len(messages))).send("call", task, Each(messages))
+        return RemotePieces(self, self._owners(len(messages))).send("call", task, Each(messages))
 
     def dealt(self, task: Callable[[Item], Result], messages: Sequence[Item]) -> list[Result]:
         """Return the result of ``deal``; if a worker is lost, the remaining workers answer.
@@ -119,12 +119,12 @@ class Cluster:
         parts: Sequence[Part],
         begin: Callable[[Piece, Any], Local],
         message: Any,
-    ) -> Elsewhere[Piece, Local]:
+    ) -> RemotePieces[Piece, Local]:
         """Make each piece in the process where it will live; see ``Engine``.
 
         Neighbours live together; every process gets pieces by the number of its threads.
         """
-        pieces: Elsewhere[Piece, Local] = Elsewhere(self, self._owners(len(parts)))
+        pieces: RemotePieces[Piece, Local] = RemotePieces(self, self._owners(len(parts)))
         first = [(part, message_to(number, message)) for number, part in enumerate(parts)]
         pieces.send("place", (build, begin), Each(first))
         return pieces
@@ -156,7 +156,9 @@ class Cluster:
         for owner in owners:
             self._gone[owner].append(line)
 
-    def send(self, orders: dict[str, Order], messages: dict[str, bytes]) -> dict[str, Answer]:
+    def send(
+        self, orders: dict[str, WorkerCommand], messages: dict[str, bytes]
+    ) -> dict[str, Answer]:
         """Send each process its order; return the answers by address.
 
         Raises WorkersLost where one of them is gone, and what a task raised.
@@ -170,7 +172,7 @@ class Cluster:
         try:
             threads = self._threads()
             for address in (gone.keys() - orders.keys()) & threads.keys():
-                order = Order("forget", "", 0, (), tuple(gone[address]))
+                order = WorkerCommand("forget", "", 0, (), tuple(gone[address]))
                 fire_and_forget(self._submit(address, order, NOTHING, 1))
             for address, order in orders.items():
                 if address not in threads:
@@ -225,7 +227,7 @@ class Cluster:
         unpacked: Answer = pickle.loads(answer)
         return unpacked
 
-    def _submit(self, address: str, order: Order, message: Any, threads: int) -> Any:
+    def _submit(self, address: str, order: WorkerCommand, message: Any, threads: int) -> Any:
         """Let a process work on an order; another one, should it die, to say that it is lost."""
         packed = pickle.dumps(order, pickle.HIGHEST_PROTOCOL)
         return self._client.submit(
@@ -326,7 +328,7 @@ def given_up_after() -> float | None:
     return found
 
 
-class Elsewhere(Generic[Piece, Local]):
+class RemotePieces(Generic[Piece, Local]):
     """Pieces in processes of a cluster. owners: the address of each."""
 
     def __init__(
@@ -359,7 +361,7 @@ class Elsewhere(Generic[Piece, Local]):
             return self._in_order(answers, by_owner)
         return [answer.results[0] for answer in answers.values()]
 
-    def _news(self, message: Shared) -> News:
+    def _news(self, message: Shared) -> SharedUpdate:
         """Return what makes the same message of what the processes know, and remember that."""
         known = {name: self._told[name] for name in message.arrays if name in self._told}
         changes = {
@@ -367,7 +369,7 @@ class Elsewhere(Generic[Piece, Local]):
         }
         self._told = {name: caught_up(known.get(name), change) for name, change in changes.items()}
         sums, table = sums_of(self._told), message.table
-        return News(
+        return SharedUpdate(
             message.make,
             frozenset(known),
             changes,
@@ -386,13 +388,13 @@ class Elsewhere(Generic[Piece, Local]):
         (state,) = self.send("ask", whole_state, None, [number])
         return state  # type: ignore[no-any-return]
 
-    def copy(self) -> Elsewhere[Piece, Local]:
+    def copy(self) -> RemotePieces[Piece, Local]:
         """See ``Pieces``."""
         other = self._engine.new_line()
         self.send("copy", None, None, other=other)
-        return Elsewhere(self._engine, self._owners, other, self._generation)
+        return RemotePieces(self._engine, self._owners, other, self._generation)
 
-    def __deepcopy__(self, memo: Any) -> Elsewhere[Piece, Local]:
+    def __deepcopy__(self, memo: Any) -> RemotePieces[Piece, Local]:
         return self.copy()
 
     def send(
@@ -424,7 +426,7 @@ class Elsewhere(Generic[Piece, Local]):
         other: str = "",
     ) -> dict[str, Answer]:
         orders = {
-            owner: Order(
+            owner: WorkerCommand(
                 kind, self._line, self._generation, tuple(numbers), (), function, other, added
             )
             for owner, numbers in by_owner.items()

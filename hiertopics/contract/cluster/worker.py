@@ -20,7 +20,7 @@ from hiertopics.numeric.differences import Difference, caught_up
 Local = TypeVar("Local")
 
 
-class Order(NamedTuple):
+class WorkerCommand(NamedTuple):
     """A command to a process about the pieces ``numbers`` of ``line``.
 
     kind: call, place, copy, step, ask or forget; ``call`` knows no pieces. generation: that of the
@@ -38,7 +38,7 @@ class Order(NamedTuple):
     added: Any = None
 
 
-class News(NamedTuple):
+class SharedUpdate(NamedTuple):
     """A ``Shared`` message on its way. known: arrays that the process must have copies of.
 
     changes: of all arrays; those that are not named any more are let go. sums: what the copies then
@@ -66,7 +66,7 @@ class Answer(NamedTuple):
     made: int = 0
 
 
-class Held(NamedTuple):
+class StoredPiece(NamedTuple):
     """A piece where it lives, its state, and the generation of that."""
 
     piece: Any
@@ -82,7 +82,7 @@ class _Store:
     """
 
     def __init__(self) -> None:
-        self.held: dict[tuple[str, int], Held] = {}
+        self.held: dict[tuple[str, int], StoredPiece] = {}
         self.copies: dict[str, dict[str, NDArray[Any]]] = {}
         self.tables: dict[tuple[tuple[int, ...], str], NDArray[Any]] = {}
         self.lock, self.sharing = threading.Lock(), threading.Lock()
@@ -97,7 +97,7 @@ class _Store:
             return [function(numbers[0])]
         return self.engine(threads).map(function, numbers)
 
-    def caught_up(self, line: str, news: News) -> dict[str, NDArray[Any]] | None:
+    def caught_up(self, line: str, news: SharedUpdate) -> dict[str, NDArray[Any]] | None:
         """Return the copies of a line after the changes; None where they are not as they must."""
         known = self.copies.pop(line, {})
         if not news.known <= known.keys():
@@ -143,7 +143,7 @@ def serve(packed: bytes, message: bytes, threads: int) -> bytes:
     packed: a pickled Order. message: pickled, an ``Each`` of the messages of these pieces or one
     for all of them. What a task raises comes back as it is: Dask need not know.
     """
-    order: Order = pickle.loads(packed)
+    order: WorkerCommand = pickle.loads(packed)
     STORE.forget(order.gone)
     try:
         answer = _carried_out(order, message, threads)
@@ -155,7 +155,7 @@ def serve(packed: bytes, message: bytes, threads: int) -> bytes:
             return pickle.dumps(Answer("raised", RuntimeError(repr(error))))
 
 
-def _carried_out(order: Order, packed: bytes, threads: int) -> Answer:
+def _carried_out(order: WorkerCommand, packed: bytes, threads: int) -> Answer:
     message = pickle.loads(packed)
     own = {number: message_to(place, message) for place, number in enumerate(order.numbers)}
     if order.kind == "call":
@@ -166,7 +166,7 @@ def _carried_out(order: Order, packed: bytes, threads: int) -> Answer:
         def made(number: int) -> None:
             part, first = parts[number]
             piece = build(part)
-            STORE.held[order.line, number] = Held(piece, begin(piece, first), 0)
+            STORE.held[order.line, number] = StoredPiece(piece, begin(piece, first), 0)
 
         STORE.map(made, order.numbers, threads)
         return Answer("done", None)
@@ -185,28 +185,30 @@ def _carried_out(order: Order, packed: bytes, threads: int) -> Answer:
 
         return Answer("done", STORE.map(asked, order.numbers, threads))
 
-    if isinstance(message, News):
+    if isinstance(message, SharedUpdate):
         with STORE.sharing:
             return _stepped_by_news(order, here, message, threads)
     return Answer("done", _stepped(order, here, own, threads))
 
 
 def _stepped(
-    order: Order, here: Mapping[int, Held], messages: Mapping[int, Any], threads: int
+    order: WorkerCommand, here: Mapping[int, StoredPiece], messages: Mapping[int, Any], threads: int
 ) -> list[Any]:
     """Return the results of a step, added where they can be; the states are replaced."""
 
     def stepped(number: int) -> Any:
         held = here[number]
         after, result = order.function(held.piece, held.state, messages[number])
-        STORE.held[order.line, number] = Held(held.piece, after, held.generation + 1)
+        STORE.held[order.line, number] = StoredPiece(held.piece, after, held.generation + 1)
         return result
 
     results = STORE.map(stepped, order.numbers, threads)
     return results if order.added is None else [order.added(results)]
 
 
-def _stepped_by_news(order: Order, here: Mapping[int, Held], news: News, threads: int) -> Answer:
+def _stepped_by_news(
+    order: WorkerCommand, here: Mapping[int, StoredPiece], news: SharedUpdate, threads: int
+) -> Answer:
     """Do a step whose message is made here."""
     copies = STORE.caught_up(order.line, news)
     if copies is None:

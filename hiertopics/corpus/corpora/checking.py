@@ -48,7 +48,7 @@ class Checked:
     advice: tuple[Advice, ...] = ()
 
 
-class _Enough(Exception):
+class _EnoughProblemsError(Exception):
     """As many problems have been found as were asked for."""
 
 
@@ -63,7 +63,7 @@ class _Problems:
     def add(self, problem: DataError) -> None:
         if len(self.found) == self._most:
             self.more = True
-            raise _Enough
+            raise _EnoughProblemsError
         self.found.append(problem)
 
     @contextmanager
@@ -102,7 +102,7 @@ def check(
     with _named(config) as named:
         source = replace(resolve(dataset.source_of(named)), report=problems.add)
         read = None
-        with suppress(_Enough):
+        with suppress(_EnoughProblemsError):
             read = _read(source, problems)
         advice = () if read is None else advice_for(read, source)
     found = [_as_given(problem, source.path, config) for problem in problems.found]

@@ -20,7 +20,7 @@ from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.corpus.formats import shards
 from hiertopics.corpus.formats.drafts import Draft
 from hiertopics.corpus.formats.reading import require_names_of, resolve
-from hiertopics.corpus.formats.shards import Written
+from hiertopics.corpus.formats.shards import WrittenShards
 from hiertopics.corpus.formats.sidefiles import key_of, read_tags, read_vocabulary
 from hiertopics.corpus.formats.source import (
     Source,
@@ -90,7 +90,9 @@ def convert(
     return Converted(read, source, target, name, files, (*read.notes, *_losses(read, name)))
 
 
-def _to_shards(source: Source, config: DataConfig, target: Path) -> tuple[Written, tuple[str, ...]]:
+def _to_shards(
+    source: Source, config: DataConfig, target: Path
+) -> tuple[WrittenShards, tuple[str, ...]]:
     """Write shards of a corpus; of what can be read in pieces never more than these in memory."""
     if config.repeat_cap is not None:
         raise UsageError(

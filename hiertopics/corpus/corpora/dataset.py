@@ -54,7 +54,7 @@ The cap on repeats is not among them: documents that come later are read with it
 """
 
 
-class Loaded(NamedTuple):
+class LoadedCorpus(NamedTuple):
     """The observed data; data: the section, with its files found and their paths absolute.
 
     bins: how the columns of a dense table were cut, if they were. unknown: tokens of each document
@@ -92,7 +92,7 @@ def _located(data: DataConfig, found: Source) -> DataConfig:
 
 def load(
     data: DataConfig, bins: Bins | None = None, phrases: Container[Pair] | None = None
-) -> Loaded:
+) -> LoadedCorpus:
     """Read the corpus and choose its vocabulary (min_df, max_df, stop words).
 
     By all documents, or by those that ``holdout`` leaves to train on (``vocabulary_from``). Shards,
@@ -121,14 +121,14 @@ def load(
     return _chosen(corpus, data, bins)
 
 
-def _chosen(corpus: AnyBags, data: DataConfig, bins: Bins | None = None) -> Loaded:
+def _chosen(corpus: AnyBags, data: DataConfig, bins: Bins | None = None) -> LoadedCorpus:
     """Return a corpus over the words that the section chooses, with the counts that it allows."""
     if data.repeat_cap is not None:
         corpus = _capped(corpus, data.repeat_cap)
     training = _training(corpus.n_docs, data)
     chosen = prune(corpus, limits_of(data), training)
     unknown = None if training is None else corpus.doc_lengths - chosen.doc_lengths
-    return Loaded(chosen, data, bins, unknown)
+    return LoadedCorpus(chosen, data, bins, unknown)
 
 
 def _capped(corpus: AnyBags, most: int) -> AnyBags:
@@ -202,7 +202,7 @@ def _training(n_docs: int, data: DataConfig) -> I64 | None:
 
 def load_vectors(
     data: DataConfig, bins: Bins | None = None, phrases: Container[Pair] | None = None
-) -> Loaded:
+) -> LoadedCorpus:
     """Read a dense table as the rows of numbers that it is.
 
     Raises as ``load`` does, and UsageError where words were to be chosen.
@@ -216,16 +216,16 @@ def load_vectors(
         )
     read = read_resolved(source)
     if isinstance(read, Vectors):
-        return Loaded(read, data)
+        return LoadedCorpus(read, data)
     if not FORMATS[format_of(Path(str(data.corpus)), data.from_)].dense:
         what = "holds counts of words, but the backend observes rows of numbers"
         raise DataError(str(data.corpus), f"{what}; choose another backend or --from vectors")
-    return Loaded(to_vectors(read), data)
+    return LoadedCorpus(to_vectors(read), data)
 
 
 def load_bits(
     data: DataConfig, bins: Bins | None = None, phrases: Container[Pair] | None = None
-) -> Loaded:
+) -> LoadedCorpus:
     """Read a dense table of 0 and 1 as ``load_vectors`` does; raises DataError for any other."""
     found = load_vectors(data, bins, phrases)
     wrong = np.argwhere((found.corpus.rows != 0) & (found.corpus.rows != 1))
@@ -308,11 +308,11 @@ class Load(Protocol):
 
     def __call__(
         self, data: DataConfig, bins: Bins | None = None, phrases: Container[Pair] | None = None
-    ) -> Loaded:
+    ) -> LoadedCorpus:
         """Return what a backend observes."""
 
 
-class Observed(NamedTuple):
+class DataKind(NamedTuple):
     """How data of a kind are read and split, and the protocol that they are scored by.
 
     noun: what the kind is called in messages. aside: what a split put aside, in words. protocol:
@@ -336,7 +336,7 @@ def _rows_aside(split: Split) -> str:
 
 
 KINDS = {
-    "counts": Observed("counts of words", load, make_split, _counts_aside, None),
-    "vectors": Observed("rows of numbers", load_vectors, split_rows, _rows_aside, "density"),
-    "bits": Observed("rows of 0 and 1", load_bits, split_rows, _rows_aside, "density"),
+    "counts": DataKind("counts of words", load, make_split, _counts_aside, None),
+    "vectors": DataKind("rows of numbers", load_vectors, split_rows, _rows_aside, "density"),
+    "bits": DataKind("rows of 0 and 1", load_bits, split_rows, _rows_aside, "density"),
 }

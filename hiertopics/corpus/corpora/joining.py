@@ -11,9 +11,9 @@ from scipy import sparse
 from hiertopics.base.arrays import I64
 from hiertopics.corpus.data.corpus import Corpus, Tags
 from hiertopics.corpus.data.pruning import Limits, kept_words
-from hiertopics.corpus.data.shelf import Appended, Bags
-from hiertopics.corpus.formats.drafts import Known
-from hiertopics.corpus.formats.shards import Written, write_joined
+from hiertopics.corpus.data.shelf import Bags, JoinedNames
+from hiertopics.corpus.formats.drafts import CorpusFacts
+from hiertopics.corpus.formats.shards import WrittenShards, write_joined
 
 
 class Words(NamedTuple):
@@ -80,21 +80,21 @@ def in_memory(first: Bags, added: Bags, words: Words) -> Corpus:
     return Corpus(counts, words.vocab, *marks, snippets=snippets)
 
 
-def write_both(first: Bags, added: Bags, words: Words, path: Path) -> Written:
+def write_both(first: Bags, added: Bags, words: Words, path: Path) -> WrittenShards:
     """Write the documents of two corpora as shards; see ``formats.shards.write_draft``."""
     parts = [(first, np.arange(first.n_words)), (added, words.place)]
     known = _known(first, added, words)._replace(choices=words.choices)
     return write_joined(parts, known, path)
 
 
-def _known(first: Bags, added: Bags, words: Words) -> Known:
+def _known(first: Bags, added: Bags, words: Words) -> CorpusFacts:
     both = (first, added)
     names = None
     if any(corpus.doc_ids is not None for corpus in both):
-        names = Appended([(corpus.doc_ids, corpus.n_docs) for corpus in both])
+        names = JoinedNames([(corpus.doc_ids, corpus.n_docs) for corpus in both])
     groups = _tags([(corpus.groups, corpus.n_docs) for corpus in both])
     labels = _tags([(corpus.labels, corpus.n_docs) for corpus in both])
-    return Known(words.vocab, None, names, groups, labels)
+    return CorpusFacts(words.vocab, None, names, groups, labels)
 
 
 def _tags(parts: list[tuple[Tags | None, int]]) -> Tags | None:

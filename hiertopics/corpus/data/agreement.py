@@ -63,7 +63,7 @@ class Level(NamedTuple):
     ami: Measured
 
 
-class _Counted(NamedTuple):
+class _TripletSums(NamedTuple):
     """Sums over triplets, for each of several labellings [n]; and by document, of the first."""
 
     hits: F64
@@ -106,7 +106,7 @@ def _has_triplets(codes: I64) -> bool:
 
 def count_triplets(
     shares: TreeShares, labellings: Sequence[LabelPaths]
-) -> tuple[list[_Counted], list[_Counted]]:
+) -> tuple[list[_TripletSums], list[_TripletSums]]:
     """Count the triplets, and the kin, of each level of several labellings of the documents.
 
     For one document i all others are sorted by their scores with it; how many of those put apart
@@ -122,7 +122,7 @@ def count_triplets(
     totals = _totals(codes)
     triplets, kin = (
         [
-            _Counted(
+            _TripletSums(
                 twice[kind, 0, :, level] / 2,
                 twice[kind, 1, :, level],
                 totals[kind].sum(axis=2)[:, level] / 3,
@@ -202,7 +202,7 @@ def _running(marks: Bools) -> I32:
     return found
 
 
-def _summed(counted: _Counted) -> Triplets:
+def _summed(counted: _TripletSums) -> Triplets:
     """Return the shares of one level; the first labelling is the true one.
 
     The error is that of the infinitesimal jackknife: a document is in a triplet in any of three

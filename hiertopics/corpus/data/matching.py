@@ -1,6 +1,7 @@
 """Nodes of several trees: how alike, and which is which.
 
-Over the same documents and words (``Marks``), or over words of which they share some (``Named``).
+Over the same documents and words (``Marks``), or over words of which they share some
+(``TreeNodes``).
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ MOST_CELLS = 4_000_000
 """Pairs of topics up to which the best matching is found, and not one pair after the other."""
 
 
-class Named(NamedTuple):
+class TreeNodes(NamedTuple):
     """Nodes of a tree, int64, and the names of its columns."""
 
     tree: Tree
@@ -112,7 +113,7 @@ class Named(NamedTuple):
     vocab: Sequence[str]
 
 
-def affinities(mine: Named, theirs: Named) -> F64:
+def affinities(mine: TreeNodes, theirs: TreeNodes) -> F64:
     """Return the Hellinger affinity of each pair of nodes over words in common, [n, m].
 
     Of vectors: how far they have the same direction, either way round.

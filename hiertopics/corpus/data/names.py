@@ -56,7 +56,7 @@ def first_flaw(names: Sequence[str], noun: str) -> str | None:
     return f"the {noun} {name!r:.40} stands there twice, as number {before[name]} and {place}"
 
 
-class Named(Protocol):
+class NamedData(Protocol):
     """Data with a vocabulary or columns, and maybe groups and labels."""
 
     @property
@@ -72,7 +72,7 @@ class Named(Protocol):
         """Marks of documents."""
 
 
-def names_of(data: Named) -> Iterator[tuple[str, tuple[str, ...]]]:
+def names_of(data: NamedData) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the tables of names of a corpus, each after the term for one of its names."""
     yield "word", data.vocab
     for noun, tags in (("group", data.groups), ("label", data.labels)):

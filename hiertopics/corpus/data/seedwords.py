@@ -20,7 +20,7 @@ SeedWords = Mapping[str, Sequence[str]]
 """Words by the name of a topic."""
 
 
-class Asked(Protocol):
+class SeedSettings(Protocol):
     """The settings of seed words."""
 
     @property
@@ -94,7 +94,7 @@ class Seeds(NamedTuple):
 NONE = Seeds((), np.empty(0, np.int64), np.empty(0, np.int64), 1)
 
 
-def seeds_in(asked: Asked, vocab: Sequence[str]) -> Seeds:
+def seeds_in(asked: SeedSettings, vocab: Sequence[str]) -> Seeds:
     """Return the seed words that a vocabulary has.
 
     Raises UsageError where it has none of a name's.
@@ -116,7 +116,7 @@ def seeds_in(asked: Asked, vocab: Sequence[str]) -> Seeds:
     return Seeds(tuple(asked.seeds), pairs[:, 0], pairs[:, 1], asked.seed_weight)
 
 
-def unknown(asked: Asked, vocab: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+def unknown(asked: SeedSettings, vocab: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
     """Yield names with those of their words that a vocabulary lacks."""
     known = set(vocab)
     for name, words in (asked.seeds or {}).items():

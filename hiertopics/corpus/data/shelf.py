@@ -18,7 +18,7 @@ from hiertopics.corpus.data.corpus import Corpus, Tags, check_marks, digest_name
 from hiertopics.corpus.data.stored import BLOCK_PAIRS, Stored, Texts, stretches
 
 
-class Chosen(Sequence[str]):
+class SelectedStrings(Sequence[str]):
     """Some of other strings, in an order of their own."""
 
     def __init__(self, texts: Sequence[str], places: I64) -> None:
@@ -31,7 +31,7 @@ class Chosen(Sequence[str]):
         return self._texts[int(self._places[place])]
 
 
-class Appended(Sequence[str]):
+class JoinedNames(Sequence[str]):
     """The names of documents of several corpora; those without any go by their number from 1.
 
     parts: of each corpus its names, or None, and how many documents it has.
@@ -54,7 +54,7 @@ class Appended(Sequence[str]):
         return names[place - (int(self._ends[part - 1]) if part else 0)]
 
 
-class Fewer(NamedTuple):
+class WordSelection(NamedTuple):
     """A selection of the stored words. place: int32, the id of each stored word, -1 if left out.
 
     pairs, lengths: int64 [n_docs], pairs and tokens that the documents of a shelf have of them.
@@ -64,9 +64,9 @@ class Fewer(NamedTuple):
     pairs: I64
     lengths: I64
 
-    def of(self, docs: I64 | slice) -> Fewer:
+    def of(self, docs: I64 | slice) -> WordSelection:
         """Return the same for some of the documents."""
-        return Fewer(self.place, self.pairs[docs], self.lengths[docs])
+        return WordSelection(self.place, self.pairs[docs], self.lengths[docs])
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ class Shelf:
     labels: Tags | None = None
     notes: tuple[str, ...] = ()
     prints: tuple[str, str] | None = field(default=None, repr=False)
-    fewer: Fewer | None = field(default=None, repr=False)
+    fewer: WordSelection | None = field(default=None, repr=False)
     most: int | None = None
     room: Room = field(default_factory=Room, repr=False)
 
@@ -184,7 +184,7 @@ class Shelf:
         return replace(
             self,
             docs=rows if self.docs is None else self.docs[rows],
-            doc_ids=None if self.doc_ids is None else Chosen(self.doc_ids, rows),
+            doc_ids=None if self.doc_ids is None else SelectedStrings(self.doc_ids, rows),
             groups=None if self.groups is None else self.groups.select(rows),
             labels=None if self.labels is None else self.labels.select(rows),
             notes=(),
@@ -214,7 +214,7 @@ class Shelf:
             before = self.fewer.place
             place = np.where(before < 0, -1, place[before]).astype(np.int32)
         vocab = tuple(self.vocab[word] for word in words)
-        return replace(self, vocab=vocab, fewer=Fewer(place, pairs, lengths), prints=None)
+        return replace(self, vocab=vocab, fewer=WordSelection(place, pairs, lengths), prints=None)
 
     def capped(self, most: int) -> Shelf:
         """See ``Corpus``; reads all counts once, for the lengths of the documents."""

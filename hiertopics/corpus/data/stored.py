@@ -38,7 +38,7 @@ def stretches(
         first = last
 
 
-class Part(NamedTuple):
+class PairArrays(NamedTuple):
     """Consecutive documents: word and count of each pair, int32 [n_pairs].
 
     Words ascend within a document; the arrays are mapped from files.
@@ -120,7 +120,7 @@ class Stored(NamedTuple):
     It is pickled by the name of its folder, which must be in reach where it is unpickled.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[PairArrays, ...]
     first_doc: Annotated[I64, Axes("n_parts+1", ascends_to="n_docs")]
     ends: Annotated[I64, Axes("n_docs+1", ascends_to="n_pairs")]
     lengths: Annotated[I64, Axes("n_docs")]
@@ -162,7 +162,7 @@ def part_names(number: int) -> tuple[str, str]:
 def stored_in(folder: Path, first_doc: I64) -> Stored:
     """Map the arrays in a folder; raises OSError or ValueError where they cannot be mapped."""
     names = [part_names(number) for number in range(len(first_doc) - 1)]
-    parts = [Part(mapped(folder / words), mapped(folder / counts)) for words, counts in names]
+    parts = [PairArrays(mapped(folder / words), mapped(folder / counts)) for words, counts in names]
     ends, lengths = mapped(folder / "ends.npy"), mapped(folder / "lengths.npy")
     return Stored(tuple(parts), first_doc, ends, lengths, folder)
 

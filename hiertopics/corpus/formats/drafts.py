@@ -22,7 +22,7 @@ BLOCK_PAIRS = 1 << 18
 """Pairs that are in memory at a time, a longer document apart."""
 
 
-class Known(NamedTuple):
+class CorpusFacts(NamedTuple):
     """Facts about a corpus besides its counts, known after it was read.
 
     vocab: words in their final order. place: int64, the final id of each id in the draft; None:
@@ -39,7 +39,7 @@ class Known(NamedTuple):
     choices: tuple[Limits, ...] = ()
 
 
-class Laid(NamedTuple):
+class DraftDocuments(NamedTuple):
     """All documents of a draft. ends: int64 [n_docs + 1], the pairs before each; ids, counts."""
 
     ends: I64
@@ -104,9 +104,9 @@ class Draft:
         else:
             self._n_docs_with[: self._n_ids] += np.bincount(ids, minlength=self._n_ids)
 
-    def laid(self) -> Laid:
+    def laid(self) -> DraftDocuments:
         """Return all documents; none can be added any more."""
         lengths = self._lengths.done()
         ends = np.zeros(len(lengths) + 1, np.int64)
         np.cumsum(lengths, out=ends[1:])
-        return Laid(ends, self._ids.done(), self._counts.done())
+        return DraftDocuments(ends, self._ids.done(), self._counts.done())

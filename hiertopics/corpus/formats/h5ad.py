@@ -33,7 +33,7 @@ from hiertopics.corpus.formats.counting import (
     size_announced,
     words_of,
 )
-from hiertopics.corpus.formats.drafts import Draft, Known
+from hiertopics.corpus.formats.drafts import CorpusFacts, Draft
 from hiertopics.corpus.formats.metadata import Metadata
 from hiertopics.corpus.formats.opening import require_file
 from hiertopics.corpus.formats.sidefiles import encodes
@@ -92,7 +92,7 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
     return Corpus(counts, words, cells, notes=notes, metadata=metadata)
 
 
-def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> Known:
+def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> CorpusFacts:
     """Read as ``read`` does, some cells at a time; metadata are not kept."""
     with _opened(source) as (file, h5py):
         matrix, cells, words, notes = _head(source, file, h5py, vocab)
@@ -100,7 +100,7 @@ def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> Known:
             into.add_name(name)
         for pairs in _pairs(source, matrix, cells):
             into.add(pairs)
-    return Known(words, None, into.names(), notes=notes)
+    return CorpusFacts(words, None, into.names(), notes=notes)
 
 
 @contextmanager

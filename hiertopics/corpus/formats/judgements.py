@@ -70,7 +70,7 @@ class Question(NamedTuple):
         return (self.kind, ASK[self.kind], *choices, self.topic, *examples, self.document)
 
 
-class Answered(NamedTuple):
+class SheetAnswer(NamedTuple):
     """The key's entry for a question, with its number, and the answer of a sheet, from 1."""
 
     kind: Kind
@@ -112,7 +112,7 @@ def _rounded(share: float | None) -> float | None:
     return None if share is None else round(share, 6)
 
 
-def read_answers(sheet: Path, key: Path | None = None) -> list[Answered]:
+def read_answers(sheet: Path, key: Path | None = None) -> list[SheetAnswer]:
     """Return the answers of a sheet in the order of its key; key: None takes that beside it.
 
     Raises DataError where a file is no sheet or no key, where they do not belong together, and
@@ -155,7 +155,7 @@ def _answered(
     line: int,
     row: Mapping[str, str],
     found: Mapping[str, tuple[int, str]],
-) -> Answered:
+) -> SheetAnswer:
     """Return what a row of the key asked for and how the sheet answers it."""
     kind, question = row["kind"], row["question"]
     truths = {"intruder": range(1, N_CHOICES + 1), "fit": range(2)}
@@ -172,7 +172,7 @@ def _answered(
         got = f"expected an answer from 1 to {most}, got {visible(answer)!r:.40}"
         raise DataError(sheet, got, where)
     truth = _number(row["truth"])
-    return Answered(cast(Kind, kind), row["node"], row["name"], truth, _number(question), number)
+    return SheetAnswer(cast(Kind, kind), row["node"], row["name"], truth, _number(question), number)
 
 
 def _number(text: str) -> int:

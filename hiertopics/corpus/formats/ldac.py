@@ -32,7 +32,7 @@ from hiertopics.corpus.formats.counting import (
     whole_number,
     whole_numbers,
 )
-from hiertopics.corpus.formats.drafts import Draft, Known
+from hiertopics.corpus.formats.drafts import CorpusFacts, Draft
 from hiertopics.corpus.formats.opening import Block, blocks, without_blank_end
 from hiertopics.corpus.formats.source import Source
 
@@ -51,11 +51,11 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
         return Corpus(matrix, words, notes=large_notes(*sizes, named=named))
 
 
-def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> Known:
+def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> CorpusFacts:
     """Read as ``read`` does, some documents at a time."""
     for pairs in _documents(source, vocab):
         into.add(pairs)
-    return Known(default_vocab(len(into.n_docs_with)) if vocab is None else vocab)
+    return CorpusFacts(default_vocab(len(into.n_docs_with)) if vocab is None else vocab)
 
 
 def _documents(source: Source, vocab: tuple[str, ...] | None) -> Iterator[Pairs]:

@@ -57,7 +57,7 @@ def _decompressed(raw: IO[bytes], magic: bytes) -> IO[bytes]:
     return raw
 
 
-class _Resumed(io.RawIOBase):
+class _PrefixedStream(io.RawIOBase):
     """A stream with the bytes before it that were read already."""
 
     def __init__(self, head: bytes, rest: IO[bytes]) -> None:
@@ -81,7 +81,7 @@ def begun(file: IO[bytes], size: int) -> tuple[bytes, IO[bytes]]:
     if is_plain(file):
         file.seek(0)
         return head, file
-    return head, io.BufferedReader(_Resumed(head, file))
+    return head, io.BufferedReader(_PrefixedStream(head, file))
 
 
 def is_plain(file: IO[bytes]) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hiertopics.base.errors import DataError, UsageError
 from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.corpus.data.names import Named, first_flaw, names_of
+from hiertopics.corpus.data.names import NamedData, first_flaw, names_of
 from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.corpus.formats.opening import require_file
 from hiertopics.corpus.formats.sidefiles import read_tags, read_vocabulary
@@ -139,7 +139,7 @@ def read_counts(source: Source, vocab: tuple[str, ...] | None) -> Corpus | Vecto
     return data
 
 
-def require_names_of(source: Source, data: Named) -> None:
+def require_names_of(source: Source, data: NamedData) -> None:
     """Report a word, group or label of a file that is empty, repeated or longer than a line."""
     for noun, names in names_of(data):
         if (what := first_flaw(names, noun)) is not None:

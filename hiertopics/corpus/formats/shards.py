@@ -40,7 +40,7 @@ from hiertopics.corpus.data.pruning import Limits
 from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.corpus.data.stored import Texts, mapped, part_names, stored_in
 from hiertopics.corpus.formats.counting import Pairs
-from hiertopics.corpus.formats.drafts import Draft, Known
+from hiertopics.corpus.formats.drafts import CorpusFacts, Draft
 from hiertopics.corpus.formats.folders import new_folder
 from hiertopics.corpus.formats.source import Source
 
@@ -263,14 +263,14 @@ class _Parts:
             self.first_doc.append(self._n_docs)
 
 
-class Written(NamedTuple):
+class WrittenShards(NamedTuple):
     """A written folder of shards, and notes on it."""
 
     shelf: Shelf
     files: tuple[Path, ...]
 
 
-def write_draft(draft: Draft, known: Known, kept: Bools, path: Path) -> Written:
+def write_draft(draft: Draft, known: CorpusFacts, kept: Bools, path: Path) -> WrittenShards:
     """Write a reader's draft to a folder, whole or not at all.
 
     kept: bool [n_words], the words that stay, by their final id. A folder of shards that stands
@@ -286,13 +286,17 @@ def write_draft(draft: Draft, known: Known, kept: Bools, path: Path) -> Written:
     )
 
 
-def write_bags(corpus: Bags, path: Path, choices: tuple[Limits, ...] = ()) -> Written:
+def write_bags(corpus: Bags, path: Path, choices: tuple[Limits, ...] = ()) -> WrittenShards:
     """Write a corpus to a folder of shards; see ``write_draft``. choices: limits on its words."""
-    known = Known(corpus.vocab, None, corpus.doc_ids, corpus.groups, corpus.labels, choices=choices)
+    known = CorpusFacts(
+        corpus.vocab, None, corpus.doc_ids, corpus.groups, corpus.labels, choices=choices
+    )
     return write_joined([(corpus, np.arange(corpus.n_words))], known, path)
 
 
-def write_joined(corpora: Sequence[tuple[Bags, I64]], known: Known, path: Path) -> Written:
+def write_joined(
+    corpora: Sequence[tuple[Bags, I64]], known: CorpusFacts, path: Path
+) -> WrittenShards:
     """Write the documents of several corpora to a folder of shards; see ``write_draft``.
 
     Beside each corpus: the final id of each of its words, -1 for one that is left out.
@@ -324,7 +328,7 @@ def _renamed(pairs: Pairs, target: I64) -> Pairs:
     return Pairs(lengths, ids.astype(np.int32), counts)
 
 
-def _write(blocks: Iterator[Pairs], known: Known, path: Path) -> Written:
+def _write(blocks: Iterator[Pairs], known: CorpusFacts, path: Path) -> WrittenShards:
     with new_folder(path) as folder:
         parts = _Parts(folder)
         for pairs in blocks:
@@ -345,14 +349,14 @@ def _write(blocks: Iterator[Pairs], known: Known, path: Path) -> Written:
         manifest |= {"fingerprint": laid.fingerprint, "text_fingerprint": laid.text_fingerprint}
         files.write_json(folder / MANIFEST, manifest)
     shelf = open_shelf(Source(path))
-    return Written(shelf, tuple(path / name for name in (*names, MANIFEST)))
+    return WrittenShards(shelf, tuple(path / name for name in (*names, MANIFEST)))
 
 
 def _told(choice: Limits) -> dict[str, Any]:
     return choice._asdict() | {"stop_words": sorted(choice.stop_words)}
 
 
-def _write_sides(folder: Path, known: Known) -> None:
+def _write_sides(folder: Path, known: CorpusFacts) -> None:
     for noun, names in names_of(known):
         if (what := first_flaw(names, noun)) is not None:
             raise UsageError(f"shards cannot hold such names: {what}")

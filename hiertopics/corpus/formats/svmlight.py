@@ -37,7 +37,7 @@ from hiertopics.corpus.formats.counting import (
     size_announced,
     whole_numbers,
 )
-from hiertopics.corpus.formats.drafts import Draft, Known
+from hiertopics.corpus.formats.drafts import CorpusFacts, Draft
 from hiertopics.corpus.formats.opening import Block, blocks, decoded_line
 from hiertopics.corpus.formats.sidefiles import TagTable, tag_ids
 from hiertopics.corpus.formats.source import Source
@@ -88,7 +88,7 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
         return Corpus(matrix, words, labels=labels, notes=notes)
 
 
-def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> Known:
+def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> CorpusFacts:
     """Read as ``read`` does, some documents at a time."""
     rules, heads, with_last = rules_of(source, vocab), Heads(), array("q")
     for pairs in _documents(source, rules, heads):
@@ -103,9 +103,9 @@ def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> Known:
             _report_last_id(source, rules, heads, np.asarray(with_last))
             vocab = None
         words = default_vocab(n_ids) if vocab is None else vocab
-        return Known(words, labels=labels, notes=(FROM_ZERO,))
+        return CorpusFacts(words, labels=labels, notes=(FROM_ZERO,))
     words = default_vocab(max(n_ids - 1, 0)) if vocab is None else vocab
-    return Known(words, np.maximum(np.arange(n_ids) - 1, 0), labels=labels)
+    return CorpusFacts(words, np.maximum(np.arange(n_ids) - 1, 0), labels=labels)
 
 
 def _documents(source: Source, rules: Rules, heads: Heads) -> Iterator[Pairs]:

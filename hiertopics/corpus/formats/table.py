@@ -20,11 +20,11 @@ from hiertopics.corpus.formats.source import FOLDER, Source, unpacked
 if TYPE_CHECKING:
     from hiertopics.corpus.data.corpus import Corpus
     from hiertopics.corpus.data.vectors import Vectors
-    from hiertopics.corpus.formats.drafts import Draft, Known
+    from hiertopics.corpus.formats.drafts import CorpusFacts, Draft
 
 Reader = Callable[[Source, "tuple[str, ...] | None"], "Corpus | Vectors"]
 
-Drafter = Callable[[Source, "tuple[str, ...] | None", "Draft"], "Known"]
+Drafter = Callable[[Source, "tuple[str, ...] | None", "Draft"], "CorpusFacts"]
 """Reads a file some documents at a time."""
 
 Writer = Callable[[Any, IO[bytes]], None]

@@ -11,7 +11,7 @@ import numpy as np
 from hiertopics.base.errors import DataError, UsageError
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.formats.counting import Pairs
-from hiertopics.corpus.formats.drafts import Draft, Known
+from hiertopics.corpus.formats.drafts import CorpusFacts, Draft
 from hiertopics.corpus.formats.metadata import Metadata
 from hiertopics.corpus.formats.records import (
     is_missing,
@@ -70,12 +70,12 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
     )
 
 
-def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> Known:
+def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> CorpusFacts:
     """Read as ``read`` does, one document at a time; snippets and metadata are not kept."""
     analyse = _analyser(source)
     numbers = {} if vocab is None else {word: number for number, word in enumerate(vocab)}
     groups, labels = TagTable(), TagTable()
-    held = _Held(into)
+    held = _DocumentBuffer(into)
     named_by: str | None = None
     n_missing = 0
     for record in records(source):
@@ -96,7 +96,7 @@ def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> Known:
     order = sorted(numbers) if vocab is None else vocab
     place = np.empty(len(numbers), np.int64)
     place[[numbers[word] for word in order]] = np.arange(len(numbers))
-    return Known(
+    return CorpusFacts(
         tuple(order),
         place,
         into.names(),
@@ -118,7 +118,7 @@ def _notes(
     return notes
 
 
-class _Held:
+class _DocumentBuffer:
     """Documents on their way into a draft, many at a time."""
 
     def __init__(self, into: Draft) -> None:

@@ -25,7 +25,7 @@ from hiertopics.corpus.formats.counting import (
     whole_number,
     whole_numbers,
 )
-from hiertopics.corpus.formats.drafts import Draft, Laid
+from hiertopics.corpus.formats.drafts import Draft, DraftDocuments
 from hiertopics.corpus.formats.opening import Block
 from hiertopics.corpus.formats.source import Source
 
@@ -110,7 +110,7 @@ def _held(triples: I32, symmetric: bool) -> I32:
     return np.concatenate([held, held[held[:, 0] != held[:, 1]][:, [1, 0, 2]]])
 
 
-def _by_document(room: Room, table: I32, n_pairs: I64, symmetric: bool) -> Laid:
+def _by_document(room: Room, table: I32, n_pairs: I64, symmetric: bool) -> DraftDocuments:
     """Return the pairs of lines document by document, each in the order of its lines."""
     ends = np.concatenate([[0], np.cumsum(n_pairs)])
     ids, counts = room.empty(int(ends[-1]), np.int32), room.empty(int(ends[-1]), np.int32)
@@ -124,7 +124,7 @@ def _by_document(room: Room, table: I32, n_pairs: I64, symmetric: bool) -> Laid:
         places = free[docs] + np.arange(len(docs)) - np.repeat(first, n_here)
         ids[places], counts[places] = held[:, 1] - 1, held[:, 2]
         free[docs[first]] += n_here
-    return Laid(ends, ids, counts)
+    return DraftDocuments(ends, ids, counts)
 
 
 def _ascending(

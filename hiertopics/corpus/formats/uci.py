@@ -17,7 +17,7 @@ from hiertopics.corpus.formats.counting import (
     whole_number,
     words_of,
 )
-from hiertopics.corpus.formats.drafts import Draft, Known
+from hiertopics.corpus.formats.drafts import CorpusFacts, Draft
 from hiertopics.corpus.formats.opening import Block, blocks, without_blank_end
 from hiertopics.corpus.formats.source import Source
 from hiertopics.corpus.formats.triples import (
@@ -57,13 +57,13 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
         return Corpus(counts, words, notes=large_notes(*sizes, named=named))
 
 
-def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> Known:
+def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> CorpusFacts:
     """Read as ``read`` does, some lines at a time."""
     header, stream = _read_header(source, without_blank_end(blocks(source.path)))
     words = words_of(source, header.n_words, vocab, line=2)
     rules = Rules(header.n_docs, header.n_words)
     _require_pairs(source, header, draft_triples(source, rules, stream, into, HEADER_LINES + 1))
-    return Known(words)
+    return CorpusFacts(words)
 
 
 def _require_pairs(source: Source, header: Header, n_pairs: int) -> None:

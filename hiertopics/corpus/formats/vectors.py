@@ -184,7 +184,7 @@ class _Layout(NamedTuple):
         return cells if self.label is None else cells[: self.label] + cells[self.label + 1 :]
 
 
-class _Part(NamedTuple):
+class _RowBlock(NamedTuple):
     rows: F64
     classes: list[str]
 
@@ -299,13 +299,13 @@ def _is_name(cell: str) -> bool:
     return bool(cell) and not NUMBER.fullmatch(cell) and sign not in NO_NUMBER
 
 
-def _read_block(source: Source, layout: _Layout, block: Block) -> _Part:
+def _read_block(source: Source, layout: _Layout, block: Block) -> _RowBlock:
     number, text = block
     lines = text.decode(errors="backslashreplace")[:-1].split("\n")
     return _read_fast(layout, lines) or _read_slowly(source, layout, lines, number)
 
 
-def _read_fast(layout: _Layout, lines: list[str]) -> _Part | None:
+def _read_fast(layout: _Layout, lines: list[str]) -> _RowBlock | None:
     """Read lines that are in perfect order; return None for any other."""
     classes: list[str] = []
     if layout.label is not None:
@@ -323,10 +323,10 @@ def _read_fast(layout: _Layout, lines: list[str]) -> _Part | None:
     n_columns = layout.n_cells - (layout.label is not None)
     if rows.shape != (len(lines), n_columns) or not np.isfinite(rows).all():
         return None
-    return _Part(rows, classes)
+    return _RowBlock(rows, classes)
 
 
-def _read_slowly(source: Source, layout: _Layout, lines: list[str], first: int) -> _Part:
+def _read_slowly(source: Source, layout: _Layout, lines: list[str], first: int) -> _RowBlock:
     """Read lines cell by cell and report each mistake."""
     rows, classes = [], []
     for number, line in enumerate(lines, first):
@@ -340,7 +340,7 @@ def _read_slowly(source: Source, layout: _Layout, lines: list[str], first: int) 
         if layout.label is not None:
             classes.append(class_name(cells[layout.label]))
     n_columns = layout.n_cells - (layout.label is not None)
-    return _Part(np.array(rows, dtype=np.float64).reshape(len(rows), n_columns), classes)
+    return _RowBlock(np.array(rows, dtype=np.float64).reshape(len(rows), n_columns), classes)
 
 
 def _complete(layout: _Layout, cells: list[str]) -> list[str]:

@@ -122,7 +122,7 @@ def _log_chances(piece: Piece, local: Local, given: tuple[Weights, float]) -> fl
     return log_chances_of(Documents(*local[:3]), piece.parents, *given)
 
 
-class Given(NamedTuple):
+class SweepInput(NamedTuple):
     """Input of a block's sweep: topic totals [T], the documents' priors, pseudo-counts.
 
     word_total: eta times the size of the vocabulary. dense: whether a token weighs all topics.
@@ -156,10 +156,10 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     model, inference = settings.model, settings.inference
     weights, word_total = group_weights(state, model), state.eta * data.n_words
 
-    def given(*block: int) -> Given:
+    def given(*block: int) -> SweepInput:
         rng = context.rng("sweep", *block)
         dense = inference.sweep == "dense"
-        return Given(state.n_k, weights, state.alpha_doc, state.eta, word_total, dense, rng)
+        return SweepInput(state.n_k, weights, state.alpha_doc, state.eta, word_total, dense, rng)
 
     moved = sweep(state, data.laid.word_bounds, _sweep_block, given)
     if context.iteration > inference.hyper_start:
@@ -232,7 +232,7 @@ def _told(
     return [result for result, _ in answers]
 
 
-class Seated(NamedTuple):
+class PieceTables(NamedTuple):
     """The tables of a piece: n_tables, of those orphans of documents without parents, int64 [T].
 
     m_dk int32 [n_docs, T], totals float64 [n_docs]: tables and Z of its documents under
@@ -247,7 +247,7 @@ class Seated(NamedTuple):
 
 def _seat(
     piece: Piece, local: Local, told: tuple[tuple[Weights, float], np.random.Generator]
-) -> tuple[Local, tuple[Seated, np.random.Generator]]:
+) -> tuple[Local, tuple[PieceTables, np.random.Generator]]:
     """Draw the tables of a piece."""
     (weights, alpha_doc), rng = told
     parents = piece.parents
@@ -257,8 +257,8 @@ def _seat(
     by_topic = m_dk.sum(axis=0, dtype=np.int64)
     orphans = m_dk[parents.orphaned].sum(axis=0, dtype=np.int64)
     if weights.maximization:
-        return local, (Seated(by_topic, orphans, m_dk, totals), rng)
-    seated = Seated(by_topic, orphans, m_dk[:0], totals[:0])
+        return local, (PieceTables(by_topic, orphans, m_dk, totals), rng)
+    seated = PieceTables(by_topic, orphans, m_dk[:0], totals[:0])
     return local._replace(m_dk=m_dk), (seated, rng)
 
 
@@ -313,7 +313,7 @@ def _draw_by_splits(
 def _draw_by_slices(
     state: State,
     data: Data,
-    seated: list[Seated],
+    seated: list[PieceTables],
     orphans: Array,
     sampled: Sampled,
     rng: np.random.Generator,

@@ -153,7 +153,9 @@ def summarise(state: Draw, data: Data, settings: Settings, context: Context) -> 
     if not settings.model.maximization:
         weights = weights._replace(group=_mean_of_groups(state))
     counts = (state.documents.n_dk, state.n_wk, state.n_k)
-    summary = common.summarise(common.Fitted(*counts, weights, state.alpha_doc, state.eta), data)
+    summary = common.summarise(
+        common.SummaryInput(*counts, weights, state.alpha_doc, state.eta), data
+    )
     return summary.noting(*notes_on_shards(settings.inference.shards))
 
 

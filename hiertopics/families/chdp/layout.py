@@ -54,13 +54,13 @@ class Parents(NamedTuple):
         return learned if len(learned) else self.uniform()
 
 
-class Part(NamedTuple):
+class PieceData(NamedTuple):
     """Data of a piece: its cells, and its documents' parents as numbers of groups.
 
     ptr: int64 [n_docs + 1], which counts from the corpus's first link. group: int32 [n_links].
     """
 
-    cells: layout.Part
+    cells: layout.PieceData
     ptr: I64
     group: I32
     n_groups: int
@@ -121,17 +121,17 @@ class Data(NamedTuple):
         return self.laid.n_words
 
 
-def parts_of(data: Data) -> list[Part]:
+def parts_of(data: Data) -> list[PieceData]:
     """Return the data of the pieces."""
     parents, at = data.parents, data.cells.doc_bounds
     parts = []
     for cells, first, last in zip(layout.parts_of(data.laid), at, at[1:], strict=False):
         ptr = parents.ptr[first : last + 1]
-        parts.append(Part(cells, ptr, parents.group[ptr[0] : ptr[-1]], parents.n_groups))
+        parts.append(PieceData(cells, ptr, parents.group[ptr[0] : ptr[-1]], parents.n_groups))
     return parts
 
 
-def build_piece(part: Part) -> Piece:
+def build_piece(part: PieceData) -> Piece:
     """Return a piece by itself."""
     flat = layout.build_piece(part.cells)
     ptr = part.ptr - part.ptr[0]

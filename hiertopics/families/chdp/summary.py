@@ -27,7 +27,7 @@ PRIOR_DOCS = 0.5
 """Documents like the corpus that the mean of a group's documents is taken with."""
 
 
-class Fitted(NamedTuple):
+class SummaryInput(NamedTuple):
     """The result of every method, on its truncation T.
 
     n_dk [n_docs, T], n_wk [n_words, T], n_k [T]: (expected) counts. weights: (expected) topic
@@ -53,7 +53,7 @@ EXTRA = {
 """What ``infer`` needs of a tree; see ``summarise``."""
 
 
-def summarise(fitted: Fitted, data: Data) -> Summary:
+def summarise(fitted: SummaryInput, data: Data) -> Summary:
     """Return live topics, largest first, as roots; the others as one row outside.
 
     A topic lives with at least one expected token. The row outside is the mean of the dropped
@@ -80,7 +80,9 @@ def summarise(fitted: Fitted, data: Data) -> Summary:
     return summary_of(topics, rows, theta, fitted.n_dk, extra)
 
 
-def _weights(fitted: Fitted, data: Data, theta: F64, topics: Topics) -> dict[str, NDArray[Any]]:
+def _weights(
+    fitted: SummaryInput, data: Data, theta: F64, topics: Topics
+) -> dict[str, NDArray[Any]]:
     """Return the arrays of corpus and tags; a tag without a training document is as the corpus."""
     names = () if data.tags is None else data.tags.names
     n_docs = np.diff(data.parents.group_ptr)

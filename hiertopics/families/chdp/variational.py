@@ -160,7 +160,7 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
     return state
 
 
-def _begun(piece: Piece, message: tuple[variational.Drawing, bool]) -> Local:
+def _begun(piece: Piece, message: tuple[variational.DrawInput, bool]) -> Local:
     """Draw q(z) of a piece; its parents weigh alike, where that is learned."""
     drawing, learned = message
     drawn = variational.draw(piece, drawing)
@@ -233,7 +233,7 @@ def weights_of(state: State, data: Data, model: Model) -> Weights:
     return group_weights(state, model).with_shares(data.parents, state.share)
 
 
-class Asked(NamedTuple):
+class TableSplitInput(NamedTuple):
     """Input of the split of tables. evenly: parents serve alike. kappa: as in ``State``."""
 
     weights: Weights
@@ -241,7 +241,7 @@ class Asked(NamedTuple):
     evenly: bool
 
 
-class Served(NamedTuple):
+class TableSums(NamedTuple):
     """Sums over the documents of a piece, and doc_tables float64 [n_docs].
 
     n_tables, orphans: float64 [T], tables of all documents and of those without parents.
@@ -257,7 +257,7 @@ class Served(NamedTuple):
     doc_tables: F64
 
 
-def serve(piece: Piece, local: Local, asked: Asked) -> tuple[Local, Served]:
+def serve(piece: Piece, local: Local, asked: TableSplitInput) -> tuple[Local, TableSums]:
     """Split a piece's expected tables over parents; refit mixing weights (theory/chdp 5.3)."""
     parents = piece.parents
     weights = asked.weights.with_shares(piece, local.share)
@@ -277,7 +277,7 @@ def serve(piece: Piece, local: Local, asked: Asked) -> tuple[Local, Served]:
         # The mean mixing weights, Dir(1) beforehand, given tables by parent.
         share = parents.shares_of(1.0 + link_tables.sum(axis=1, dtype=np.float64))
     kernels.group_moments(parents, link_tables, m_dk, seen_dk, variance, seen)
-    served = Served(
+    served = TableSums(
         m_dk.sum(axis=0, dtype=np.float64),
         m_dk[parents.orphaned].sum(axis=0, dtype=np.float64),
         group_tables,
@@ -297,7 +297,7 @@ def global_step(
     """
     model, inference = settings.model, settings.inference
     evenly = iteration <= inference.hyper_start + EVEN_ITERATIONS
-    asked = Asked(group_weights(state, model), state.kappa, evenly)
+    asked = TableSplitInput(group_weights(state, model), state.kappa, evenly)
     parts = state.local.step(serve, asked)
     state.n_tables = np.sum([part.n_tables for part in parts], axis=0)
     state.n_group_tables = np.sum([part.group_tables for part in parts], axis=0)
@@ -323,7 +323,7 @@ def global_step(
         kernels.ascend(data.parents, state.n_group_tables, prior_of_groups, doc_tables, state.kappa)
 
 
-def _options(state: State, parts: list[Served]) -> tuple[F64, F64]:
+def _options(state: State, parts: list[TableSums]) -> tuple[F64, F64]:
     """Return the expected options of groups, by group [n_groups] and by topic [T]."""
     tables, n_groups = state.n_group_tables, len(state.n_group_tables)
     variance, seen = np.sum([part.variance for part in parts], axis=0), parts[0].seen
@@ -356,7 +356,7 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
     weights = weights_of(state, data, settings.model)
     eta = state.word_mass / data.n_words
     counts = (state.n_dk, state.n_wk, state.n_k)
-    return common.summarise(common.Fitted(*counts, weights, state.alpha_doc, eta), data)
+    return common.summarise(common.SummaryInput(*counts, weights, state.alpha_doc, eta), data)
 
 
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:

@@ -34,7 +34,7 @@ HELD_SWEEPS = 5
 """Sweeps of a fold-in that keep a table for each token."""
 
 
-class Seating(NamedTuple):
+class TableRule(NamedTuple):
     """How the tables of pairs are found. means: E[t | c, x] of the counts that occur.
 
     concentration: b of documents. refit: whether; else tables stay what they are.
@@ -46,7 +46,7 @@ class Seating(NamedTuple):
 
 
 @kernel()
-def seated(count: float, chance: float, others: float, seating: Seating) -> float:
+def seated(count: float, chance: float, others: float, seating: TableRule) -> float:
     """Return the expected tables of a pair (theory/bursts 6).
 
     chance: of the word under the document's mixture, one table out. others: tables of the document
@@ -74,7 +74,7 @@ def sweep_block(
     pair_tables: Floats,
     n_k: F64,
     prior: Prior,
-    seating: Seating,
+    seating: TableRule,
 ) -> int:
     """Visit each pair of a block once: refit q(z) and its tables, move the counts.
 
@@ -152,7 +152,7 @@ def visit(
     weights: Floats,
     doc_tables: float,
     mass: float,
-    seating: Seating,
+    seating: TableRule,
     once: Floats,
     doc_seen: Floats,
     seen_wk: Floats,
@@ -273,7 +273,7 @@ def fold_in(
     counts: F64,
     phi: Floats,
     prior: Floats,
-    seating: Seating,
+    seating: TableRule,
     n_sweeps: int,
     tolerance: float,
     held: int,

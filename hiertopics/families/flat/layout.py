@@ -90,7 +90,7 @@ class Data(NamedTuple):
         return starts[self.cells.doc_bounds]
 
 
-class Part(NamedTuple):
+class PieceData(NamedTuple):
     """Data of a piece: cells of its documents, whose cuts count from the corpus's first.
 
     first_doc: the number of its first document. word_bounds as in ``Data``.
@@ -137,7 +137,7 @@ class InCells(Protocol):
         """As in ``Piece``."""
 
 
-def parts_of(data: Data) -> list[Part]:
+def parts_of(data: Data) -> list[PieceData]:
     """Return the data of the pieces."""
     cells, at = data.cells, data.cell_bounds
     parts = []
@@ -146,11 +146,11 @@ def parts_of(data: Data) -> list[Part]:
         here = slice(at[shard], at[shard + 1])
         ends = np.array([0, last - first])
         own = Cells(cells.cuts[first:last], cells.word[here], cells.tokens[here], ends)
-        parts.append(Part(own, first, data.word_bounds))
+        parts.append(PieceData(own, first, data.word_bounds))
     return parts
 
 
-def build_piece(part: Part) -> Piece:
+def build_piece(part: PieceData) -> Piece:
     """Return a piece by itself."""
     cuts = part.cells.cuts - part.cells.cuts[:1, :1]
     cells = part.cells._replace(cuts=cuts)

@@ -14,7 +14,7 @@ from hiertopics.contract.model import AnySettings, Context, Posterior
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.families.flat import burst_kernels, kernels
-from hiertopics.families.flat.burst_kernels import Seating
+from hiertopics.families.flat.burst_kernels import TableRule
 from hiertopics.families.flat.summary import document_weights
 from hiertopics.numeric.mixtures import all_entries
 from hiertopics.numeric.pitman_yor import PitmanYor, mean_tables
@@ -102,11 +102,11 @@ def infer_bursty(tree: Tree, corpus: Corpus, settings: AnySettings, context: Con
     return with_tables(document_weights(n_dk, prior), tables, counts)
 
 
-def seating_of(tree: Tree, counts: sparse.csr_array) -> Seating:
+def seating_of(tree: Tree, counts: sparse.csr_array) -> TableRule:
     """Return how tables of documents with these counts are found by the bursts of a tree."""
     process = process_of(tree)
     means = mean_tables(counts.data[counts.data > 0], process.discount)
-    return Seating(means, process.concentration)
+    return TableRule(means, process.concentration)
 
 
 def with_tables(theta: F64, tables: F64, counts: sparse.csr_array) -> Posterior:
@@ -115,7 +115,7 @@ def with_tables(theta: F64, tables: F64, counts: sparse.csr_array) -> Posterior:
     return Posterior(all_entries(theta), tables=at)
 
 
-def _seat(phi: F64, prior: F64, seating: Seating, document: tuple[I32, F64]) -> tuple[F64, F64]:
+def _seat(phi: F64, prior: F64, seating: TableRule, document: tuple[I32, F64]) -> tuple[F64, F64]:
     resp, tables = burst_kernels.fold_in(
         *document, phi, prior, seating, SWEEPS, AS_TRAINED.tolerance, burst_kernels.HELD_SWEEPS
     )

@@ -40,7 +40,7 @@ def seats_of(process: PitmanYor, repeats: Repeats) -> Seats:
     return Seats(discount, concentration, log_stirling(repeats.counts, discount))
 
 
-class Seated(NamedTuple):
+class TableHistograms(NamedTuple):
     """Tables of a corpus. pairs: int64, pairs by tokens and tables, as in ``Stirling.values``.
 
     docs: int64, documents with 0, 1, .. tables.
@@ -55,21 +55,23 @@ class Seated(NamedTuple):
         return int(self.docs @ np.arange(len(self.docs)))
 
 
-def seated_in(piece: Any, z: I32, tables: I64, stirling: Stirling) -> Seated:
+def seated_in(piece: Any, z: I32, tables: I64, stirling: Stirling) -> TableHistograms:
     """Return the tables of a piece. z: of slots; tables: int64 [n_docs]."""
     pairs = np.zeros(len(stirling.values), np.int64)
     count_pairs(piece.cells, z, stirling.row, stirling.starts, pairs)
-    return Seated(pairs, np.bincount(tables))
+    return TableHistograms(pairs, np.bincount(tables))
 
 
-def added(parts: list[Seated]) -> Seated:
+def added(parts: list[TableHistograms]) -> TableHistograms:
     """Return the tables of all pieces."""
     longest = max(len(part.docs) for part in parts)
     docs = sum(np.pad(part.docs, (0, longest - len(part.docs))) for part in parts)
-    return Seated(np.asarray(sum(part.pairs for part in parts)), np.asarray(docs))
+    return TableHistograms(np.asarray(sum(part.pairs for part in parts)), np.asarray(docs))
 
 
-def log_chance(process: PitmanYor, seated: Seated, repeats: Repeats, stirling: Stirling) -> float:
+def log_chance(
+    process: PitmanYor, seated: TableHistograms, repeats: Repeats, stirling: Stirling
+) -> float:
     """Return the log probability of all seatings without words, l of theory/bursts 9."""
     others = _log_rising(process, more_than(seated.docs)) - _log_rising(
         PitmanYor(1.0, process.concentration), repeats.longer
@@ -84,7 +86,7 @@ def _log_rising(process: PitmanYor, n_docs: I64) -> float:
 
 
 def draw_process(
-    process: PitmanYor, seated: Seated, repeats: Repeats, rng: np.random.Generator
+    process: PitmanYor, seated: TableHistograms, repeats: Repeats, rng: np.random.Generator
 ) -> PitmanYor:
     """Draw concentration and then discount given all tables, each by a slice sampling step.
 

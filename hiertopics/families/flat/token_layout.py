@@ -64,7 +64,7 @@ def lay_out(corpus: Bags) -> Data:
     return Data(words, corpus.n_docs, corpus.n_words, n_tokens, shelf)
 
 
-class Part(NamedTuple):
+class PieceDocuments(NamedTuple):
     """Some documents of a corpus, whose words come some documents at a time.
 
     docs: int64, their numbers in ``words``, or in ``shelf`` where there are no words. Who unpickles
@@ -78,9 +78,9 @@ class Part(NamedTuple):
     def __reduce__(self) -> tuple[Any, ...]:
         places = np.arange(len(self.docs))
         if self.shelf is not None:
-            return Part, (places, None, self.shelf.select(self.docs))
+            return PieceDocuments, (places, None, self.shelf.select(self.docs))
         assert self.words is not None, "documents are in memory or in files"
-        return Part, (places, words_of(self.words, self.docs), None)
+        return PieceDocuments, (places, words_of(self.words, self.docs), None)
 
     @property
     def room(self) -> Room:
@@ -107,9 +107,9 @@ class Part(NamedTuple):
         return self.shelf.doc_lengths[self.docs]
 
 
-def part_of(data: Data, docs: I64) -> Part:
+def part_of(data: Data, docs: I64) -> PieceDocuments:
     """Return the documents ``docs`` of a corpus."""
-    return Part(docs, data.words, data.shelf)
+    return PieceDocuments(docs, data.words, data.shelf)
 
 
 def doc_lengths(words: Words) -> I64:

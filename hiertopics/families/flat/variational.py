@@ -16,7 +16,7 @@ from hiertopics.base.axes import Axes
 from hiertopics.base.errors import NumericalError
 from hiertopics.contract.engine import Each, Pieces, joined
 from hiertopics.contract.model import Context, Settings
-from hiertopics.corpus.data.seedwords import Asked, Seeds, seeds_in
+from hiertopics.corpus.data.seedwords import Seeds, SeedSettings, seeds_in
 from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.families.flat import kernels, moments
 from hiertopics.families.flat.config import ModelSettings
@@ -35,7 +35,7 @@ from hiertopics.families.flat.layout import (
 from hiertopics.settings.config import InferenceConfig
 
 Table = Floats
-SeededSettings = Settings[Asked, InferenceConfig]
+SeededSettings = Settings[SeedSettings, InferenceConfig]
 Visit = Callable[[Any, Any, Block], tuple[Any, Any]]
 Rows = Callable[[InCells, Any, int, int], Table]
 """From a piece, a message and a range of its documents to q(z) of their pairs [n, T]."""
@@ -85,7 +85,7 @@ class Responsibilities:
         return joined(self.local, "n_dk")
 
 
-class Order(NamedTuple):
+class SweepVariant(NamedTuple):
     """To which order of the counts' variances q(z) is refitted: the parts of an iteration.
 
     Local: what pieces have. start(data, n_topics, context, dtype): random q(z) and its counts.
@@ -109,7 +109,7 @@ class Order(NamedTuple):
     sized: Callable[[Any, Data], Data] = lambda state, data: data
 
 
-class Given(NamedTuple):
+class SweepInput(NamedTuple):
     """Input of a block's sweep besides rows of words: topic totals [T] and pseudo-counts.
 
     more: what else its task wants.
@@ -143,7 +143,7 @@ def start(
     return state
 
 
-class Drawing(NamedTuple):
+class DrawInput(NamedTuple):
     """Input of a piece's draw of q(z): one generator for all pairs, the piece's first pair."""
 
     rng: np.random.Generator
@@ -153,15 +153,15 @@ class Drawing(NamedTuple):
     seeds: Seeds
 
 
-def drawings(data: Data, n_topics: int, context: Context, dtype: DTypeLike) -> list[Drawing]:
+def drawings(data: Data, n_topics: int, context: Context, dtype: DTypeLike) -> list[DrawInput]:
     """Return the input of each piece's draw of q(z)."""
     return [
-        Drawing(context.rng("init"), int(first), n_topics, dtype, data.seeds)
+        DrawInput(context.rng("init"), int(first), n_topics, dtype, data.seeds)
         for first in data.cell_bounds[:-1]
     ]
 
 
-def draw(piece: InCells, drawing: Drawing) -> Local:
+def draw(piece: InCells, drawing: DrawInput) -> Local:
     """Draw q(z) of a piece: its rows of the draw of a single generator for all pairs."""
     rng, first_pair, n_topics, dtype, seeded = drawing
     room = room_of(piece)
@@ -174,7 +174,7 @@ def draw(piece: InCells, drawing: Drawing) -> Local:
     return Local(resp, room.zeros((piece.n_docs, n_topics), dtype))
 
 
-class Known(NamedTuple):
+class ResponsibilitySource(NamedTuple):
     """Input of q(z) of a piece. rows, message: see ``Rows``; more: further input."""
 
     rows: Rows
@@ -193,7 +193,7 @@ def begun(
     dtype: DTypeLike = np.float32,
 ) -> Responsibilities:
     """Return a given q(z), and its counts. messages: one for each piece."""
-    known = Each([Known(rows, message, n_topics, dtype) for message in messages])
+    known = Each([ResponsibilitySource(rows, message, n_topics, dtype) for message in messages])
     state = Responsibilities(
         context.place(build_piece, parts_of(data), _as_known, known),
         np.zeros((data.n_words, n_topics), dtype),
@@ -203,7 +203,7 @@ def begun(
     return state
 
 
-def _as_known(piece: InCells, known: Known) -> Local:
+def _as_known(piece: InCells, known: ResponsibilitySource) -> Local:
     cuts = piece.cells.cuts
     room = room_of(piece)
     resp = room.empty((len(piece.cells.word), known.n_topics), known.dtype)
@@ -237,7 +237,7 @@ def sweep(
             turn,
             (state.n_wk, seen_wk),
             data.word_bounds,
-            lambda *block: Given(state.n_k + seeded, priors(*block), more(*block)),
+            lambda *block: SweepInput(state.n_k + seeded, priors(*block), more(*block)),
         )
         for moved in moves:
             state.n_k += moved
@@ -406,7 +406,7 @@ def pair_bytes(n_topics: int) -> int:
 
 
 def without_numbers(sweep: Callable[..., Table]) -> Callable[..., Table]:
-    """Return a sweep without random numbers as the sweep of an ``Order``."""
+    """Return a sweep without random numbers as the sweep of an ``SweepVariant``."""
 
     def swept(
         state: Any, data: Data, prior: Prior, context: Context, *, indicators: bool, held: bool
@@ -416,7 +416,7 @@ def without_numbers(sweep: Callable[..., Table]) -> Callable[..., Table]:
     return swept
 
 
-ZERO = Order(
+ZERO = SweepVariant(
     Local,
     start,
     begun,

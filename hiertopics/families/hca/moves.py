@@ -39,7 +39,7 @@ CHOICES = 4
 """What is to be split or taken out is drawn from so many of the best."""
 
 
-class Made(NamedTuple):
+class RoundResult(NamedTuple):
     """The state after a round, and how many moves were tried and kept."""
 
     state: State
@@ -55,7 +55,7 @@ def sweep(state: State, data: Data, settings: Settings) -> F64:
     return sums.slot
 
 
-def round_of_moves(state: State, data: Data, settings: Settings, context: Context) -> Made:
+def round_of_moves(state: State, data: Data, settings: Settings, context: Context) -> RoundResult:
     """Prune, merge and try some random changes, one after the other."""
     rng = context.rng("moves")
     n_tried = n_kept = 0
@@ -71,7 +71,7 @@ def round_of_moves(state: State, data: Data, settings: Settings, context: Contex
             state, kept = _better(state, draft, data, settings)
             n_tried += 1
             n_kept += kept
-    return Made(state, n_tried, n_kept)
+    return RoundResult(state, n_tried, n_kept)
 
 
 def prune(draft: Draft, chances: F64) -> int:

@@ -108,9 +108,9 @@ class State(TreeState):
         given = globals_of(self, model, log_mass)
         return given._replace(base=given.base + 0.5 * np.linalg.slogdet(given.cover)[1])
 
-    def given(self, model: Model, rounds: int) -> Given:
+    def given(self, model: Model, rounds: int) -> PassMessage:
         """Return the message of a pass to the rows."""
-        return Given(self.globals(model), rounds, _visit, _scores)
+        return PassMessage(self.globals(model), rounds, _visit, _scores)
 
     def slot_chances(self, model: Model) -> F64:
         """Return q of slots for the training rows, float64 [n_docs, n_nodes]."""
@@ -168,7 +168,7 @@ def globals_of(state: State, model: Model, log_mass: F64 | None = None) -> Globa
     return Globals(path, axes, state.mu, precision, of_path, cover, base)
 
 
-class Given(NamedTuple):
+class PassMessage(NamedTuple):
     """Message of a pass to the rows. rounds: local rounds under mean field; 0 moves nothing.
 
     visit: does the local step of some rows in place. scores: writes log S of the slots.
@@ -176,8 +176,8 @@ class Given(NamedTuple):
 
     globals: Globals
     rounds: int
-    visit: Callable[[Rows, Any, Given, Sums], float]
-    scores: Callable[[Rows, Any, Given, F64], None]
+    visit: Callable[[Rows, Any, PassMessage, Sums], float]
+    scores: Callable[[Rows, Any, PassMessage, F64], None]
 
 
 def local_pass(state: State, model: Model, rounds: int = 1) -> tuple[Sums, float]:
@@ -198,11 +198,11 @@ def local_pass(state: State, model: Model, rounds: int = 1) -> tuple[Sums, float
     return sums, value
 
 
-def _local_step(rows: Rows, local: Any, given: Given) -> tuple[Any, tuple[Sums, float]]:
+def _local_step(rows: Rows, local: Any, given: PassMessage) -> tuple[Any, tuple[Sums, float]]:
     return local, _summed(rows, local, given)
 
 
-def _summed(rows: Rows, local: Any, given: Given) -> tuple[Sums, float]:
+def _summed(rows: Rows, local: Any, given: PassMessage) -> tuple[Sums, float]:
     """Do the local step of a piece's rows in place, if there are rounds."""
     n_columns, n_nodes = given.globals.axes.shape
     sums = Sums(
@@ -215,11 +215,11 @@ def _summed(rows: Rows, local: Any, given: Given) -> tuple[Sums, float]:
     return sums, given.visit(rows, local, given, sums)
 
 
-def _visit(rows: Rows, local: Local, given: Given, sums: Sums) -> float:
+def _visit(rows: Rows, local: Local, given: PassMessage, sums: Sums) -> float:
     return float(structured_step(rows, 0, len(rows), given.globals, sums))
 
 
-def _scores(rows: Rows, local: Local, given: Given, scores: F64) -> None:
+def _scores(rows: Rows, local: Local, given: PassMessage, scores: F64) -> None:
     structured_scores(rows, given.globals, scores)
 
 
@@ -228,7 +228,7 @@ def slot_scores(state: State, model: Model) -> F64:
     return stacked(state.local.ask(_slot_scores, state.given(model, 1)))
 
 
-def _slot_scores(rows: Rows, local: Any, given: Given) -> F64:
+def _slot_scores(rows: Rows, local: Any, given: PassMessage) -> F64:
     scores = np.empty((len(rows), len(given.globals.path)))
     given.scores(rows, local, given, scores)
     return scores

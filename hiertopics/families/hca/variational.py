@@ -97,7 +97,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     inference = settings.inference
     slot = moves.sweep(state, data, settings)
     state = heavier_first(state, slot, settings.model.gamma)
-    made = moves.Made(state, 0, 0)
+    made = moves.RoundResult(state, 0, 0)
     if inference.trials and context.iteration % inference.moves_every == 0:
         made = moves.round_of_moves(state, data, settings, context)
     state = made.state

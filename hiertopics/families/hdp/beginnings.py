@@ -60,7 +60,7 @@ class Local(NamedTuple):
     n_dk: I32
 
 
-class Drawing(NamedTuple):
+class DrawInput(NamedTuple):
     """Input of the first topics' draw."""
 
     rng: np.random.Generator
@@ -105,7 +105,7 @@ def draw(data: Data, settings: Any, context: Context) -> gibbs.State:
     """
     n_topics = settings.model.truncation
     rngs = [context.rng("init", piece) for piece in range(data.cells.n_shards)]
-    messages = Each([Drawing(rng, n_topics, data.seeds) for rng in rngs])
+    messages = Each([DrawInput(rng, n_topics, data.seeds) for rng in rngs])
     local = context.place(build_piece, parts_of(data), _begin, messages)
     n_wk = np.zeros((data.n_words, n_topics), np.int32)
     for turn in range(local.n_pieces):
@@ -122,7 +122,7 @@ def draw(data: Data, settings: Any, context: Context) -> gibbs.State:
     return drawn
 
 
-def _begin(piece: Piece, drawing: Drawing) -> Local:
+def _begin(piece: Piece, drawing: DrawInput) -> Local:
     rng, n_topics, seeds = drawing
     tokens = _in_tokens(piece)
     z = gibbs.begin_topics(np.repeat(piece.cells.word, times_of(piece)), n_topics, seeds, rng)
@@ -190,7 +190,7 @@ BY_WORD, MASSES = ("tau", "tau_geo"), ("word_mass", "word_mass_geo")
 ALIKE = ("n_tables", "pi", "pi_geo", "alpha", "alpha_geo", "gamma")
 
 
-class Counts(NamedTuple):
+class InitialCounts(NamedTuple):
     """Input of q(z): n_dk [n_docs, T] of each piece, n_wk and phi [n_words, T], alpha pi."""
 
     n_dk: list[Table]
@@ -199,10 +199,10 @@ class Counts(NamedTuple):
     doc_prior: Table
 
 
-Begin = Callable[[Counts, Data, Context], Responsibilities]
+Begin = Callable[[InitialCounts, Data, Context], Responsibilities]
 
 
-def with_few(counts: Counts, data: Data, context: Context) -> Responsibilities:
+def with_few(counts: InitialCounts, data: Data, context: Context) -> Responsibilities:
     """Return the counts as they are, and no entries."""
     messages = Each(counts.n_dk)
     local = context.place(build_piece, parts_of(data), few.begin_without_entries, messages)
@@ -210,21 +210,21 @@ def with_few(counts: Counts, data: Data, context: Context) -> Responsibilities:
     return Responsibilities(local, counts.n_wk, n_k)
 
 
-def with_all(counts: Counts, data: Data, context: Context) -> Responsibilities:
+def with_all(counts: InitialCounts, data: Data, context: Context) -> Responsibilities:
     """Return q(z) proportional to (n_dk + alpha pi) phi, and its counts."""
-    messages = [Known(n_dk, counts.doc_prior, counts.phi) for n_dk in counts.n_dk]
+    messages = [PieceInitialCounts(n_dk, counts.doc_prior, counts.phi) for n_dk in counts.n_dk]
     return begun(data, _rows, messages, len(counts.doc_prior), context)
 
 
-class Known(NamedTuple):
-    """Input of q(z) of a piece, as in ``Counts``."""
+class PieceInitialCounts(NamedTuple):
+    """Input of q(z) of a piece, as in ``InitialCounts``."""
 
     n_dk: Table
     doc_prior: Table
     phi: Table
 
 
-def _rows(piece: InCells, known: Known, first: int, last: int) -> Table:
+def _rows(piece: InCells, known: PieceInitialCounts, first: int, last: int) -> Table:
     doc, word = pairs_of(piece.cells, first, last)
     rows = known.phi[word]
     rows *= (known.n_dk[first:last] + known.doc_prior)[doc - first]
@@ -244,7 +244,7 @@ def fields_of(before: Arrays, data: Data, context: Context, begin: Begin) -> dic
     n_wk += n_tokens.astype(np.float32)[:, None] * chances
     doc_prior = (found["alpha"] * found["pi"]).astype(np.float32)
     parts = np.split(_continued(known, data, chances), data.cells.doc_bounds[1:-1])
-    state = begin(Counts(parts, n_wk, phi.astype(np.float32), doc_prior), data, context)
+    state = begin(InitialCounts(parts, n_wk, phi.astype(np.float32), doc_prior), data, context)
     return {**vars(state), **found}
 
 

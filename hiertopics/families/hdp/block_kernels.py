@@ -29,7 +29,7 @@ from hiertopics.numeric.streams import uniform
 Topics = NDArray[np.unsignedinteger[Any]]
 
 
-class Held(NamedTuple):
+class SweepInput(NamedTuple):
     """Fixed input of a sweep: topics, the documents' prior, and the key of its random numbers.
 
     table: float32 [n_words, n], columns times ``scale`` [n] are topics up to a factor that all
@@ -71,7 +71,7 @@ class Scratch(NamedTuple):
     touched: I64
 
 
-class Found(NamedTuple):
+class SweepOutput(NamedTuple):
     """Output of a sweep about its documents.
 
     histogram: int64 [T, SMALL], documents with each small count n_dk of each topic. large: int64
@@ -93,11 +93,11 @@ def sweep_block(
     block: int,
     before: Topics,
     after: Topics,
-    held: Held,
+    held: SweepInput,
     n_topics: int,
     lists: Lists,
     scratch: Scratch,
-    found: Found,
+    found: SweepOutput,
 ) -> int:
     """Redraw all tokens of a block; return how many moved.
 
@@ -342,16 +342,16 @@ def draw_from_all(scaled: F32, prior: F32, lanes: F32, rest: float) -> int:
 
 
 @kernel()
-def note_counts(n_docs: int, lists: Lists, found: Found) -> None:
-    """Add the counts n_dk of a block's documents to ``Found``."""
+def note_counts(n_docs: int, lists: Lists, found: SweepOutput) -> None:
+    """Add the counts n_dk of a block's documents to ``SweepOutput``."""
     for doc in range(n_docs):
         for at in range(lists.start[doc], lists.start[doc] + lists.length[doc]):
             note_count(lists.topic[at], np.int64(lists.times[at]), found)
 
 
 @kernel()
-def note_count(topic: Int, count: Int, found: Found) -> None:
-    """Add the count of a topic in a document to ``Found``."""
+def note_count(topic: Int, count: Int, found: SweepOutput) -> None:
+    """Add the count of a topic in a document to ``SweepOutput``."""
     if count < SMALL:
         found.histogram[topic, count] += 1
     else:
@@ -361,8 +361,8 @@ def note_count(topic: Int, count: Int, found: Found) -> None:
 
 
 @kernel()
-def note_topics(doc_ptr: I64, z: Topics, n_topics: int, found: Found) -> None:
-    """Add the counts n_dk of all documents of a piece to ``Found``, from their topics."""
+def note_topics(doc_ptr: I64, z: Topics, n_topics: int, found: SweepOutput) -> None:
+    """Add the counts n_dk of all documents of a piece to ``SweepOutput``, from their topics."""
     counts = np.zeros(n_topics, np.int64)
     for doc in range(len(doc_ptr) - 1):
         begin, end = doc_ptr[doc] - doc_ptr[0], doc_ptr[doc + 1] - doc_ptr[0]

@@ -52,7 +52,7 @@ class Piece(NamedTuple):
         return int(self.doc_ptr[-1] - self.doc_ptr[0])
 
 
-class Unlaid(NamedTuple):
+class StoredDocuments(NamedTuple):
     """Documents of a corpus in files, to be laid out where their piece will live; see ``Piece``."""
 
     shelf: Shelf
@@ -69,7 +69,7 @@ class Blocks(NamedTuple):
     what is in it is no state. corpus: what is laid out. seeds: as in ``flat.layout.Data``.
     """
 
-    pieces: tuple[Piece | Unlaid, ...]
+    pieces: tuple[Piece | StoredDocuments, ...]
     doc_lengths: I64
     lengths: I64
     n_with: I64
@@ -103,13 +103,15 @@ def lay_out(
     lengths = corpus.doc_lengths
     doc_ptr = np.concatenate([[0], np.cumsum(lengths)])
     block_doc = _blocks(lengths, n_topics, block_bytes)
-    pieces: tuple[Piece | Unlaid, ...]
+    pieces: tuple[Piece | StoredDocuments, ...]
     if isinstance(corpus, Shelf):
         bounds = [
             block_doc[first : last + 1] for first, last in _cuts(doc_ptr[block_doc], n_pieces)
         ]
         pieces = tuple(
-            Unlaid(corpus.bare(own[0], own[-1]), doc_ptr[own[0] : own[-1] + 1], own - own[0])
+            StoredDocuments(
+                corpus.bare(own[0], own[-1]), doc_ptr[own[0] : own[-1] + 1], own - own[0]
+            )
             for own in bounds
         )
     else:
@@ -119,9 +121,9 @@ def lay_out(
     return Blocks(pieces, lengths, distinct, n_with, table, corpus)
 
 
-def made_piece(part: Piece | Unlaid) -> Piece:
+def made_piece(part: Piece | StoredDocuments) -> Piece:
     """Return a piece as it lives."""
-    if isinstance(part, Unlaid):
+    if isinstance(part, StoredDocuments):
         return _laid(part.shelf, part.doc_ptr, part.block_doc)
     return part
 

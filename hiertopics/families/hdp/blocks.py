@@ -20,7 +20,7 @@ from hiertopics.base.room import beside
 from hiertopics.contract.engine import Engine, Shared
 from hiertopics.contract.model import Context
 from hiertopics.families.hdp import block_kernels as kernels
-from hiertopics.families.hdp.block_kernels import Found, Held, Lists, Scratch, Topics
+from hiertopics.families.hdp.block_kernels import Lists, Scratch, SweepInput, SweepOutput, Topics
 from hiertopics.families.hdp.block_layout import Piece, room_of
 from hiertopics.families.hdp.summary import Plan, Rows, weigh
 from hiertopics.families.hdp.table_kernels import SMALL
@@ -57,11 +57,11 @@ class Local(NamedTuple):
     z: Annotated[Topics, Axes("n_tokens", below="truncation")]
 
 
-class Result(NamedTuple):
-    """Changes by a sweep. histogram, large: of n_dk as in ``Found``. cells, amounts: of n_wk; no
-    cells: amounts are those of all cells.
+class SweepChanges(NamedTuple):
+    """Changes by a sweep. histogram, large: of n_dk as in ``SweepOutput``.
 
-    moved: tokens whose topic is another one.
+    cells, amounts: of n_wk; no cells: amounts are those of all cells. moved: tokens whose topic is
+    another one.
     """
 
     histogram: I64
@@ -84,7 +84,7 @@ def begin_uniform(piece: Piece, message: tuple[np.uint64, int]) -> Local:
     return Local(z)
 
 
-class Known(NamedTuple):
+class InitialTopics(NamedTuple):
     """First topics of a piece's tokens, and a key to draw those of the other tokens."""
 
     topics: Topics
@@ -92,7 +92,7 @@ class Known(NamedTuple):
     n_topics: int
 
 
-def begin_known(piece: Piece, known: Known) -> Local:
+def begin_known(piece: Piece, known: InitialTopics) -> Local:
     """Return the topics of a piece's tokens: those that are known, the others uniformly random."""
     n_known = len(known.topics)
     z = beside(piece.doc).empty(piece.n_tokens_in_all, topic_dtype(known.n_topics))
@@ -173,7 +173,7 @@ def given(topics: F32, doc_prior: F64, table: F32, context: Context) -> Shared:
 
 def _drawn(
     arrays: Mapping[str, NDArray[Any]], recipe: Recipe, table: F32, engine: Engine
-) -> tuple[Held, int]:
+) -> tuple[SweepInput, int]:
     context = Context(recipe.seed, recipe.iteration, engine, chain=recipe.chain)
     word_prior = np.maximum(recipe.word_mass * arrays["tau"], LEAST_WORD_PRIOR)
     scale = draw_topics(arrays["n_wk"], word_prior, table, context)
@@ -182,7 +182,7 @@ def _drawn(
 
 def _given(
     arrays: Mapping[str, NDArray[Any]], recipe: Recipe, table: F32, engine: Engine
-) -> tuple[Held, int]:
+) -> tuple[SweepInput, int]:
     n_topics = len(recipe.doc_prior)
     table[:, :n_topics] = arrays["topics"]
     scale = np.zeros(table.shape[1], np.float32)
@@ -217,14 +217,16 @@ def draw_topics(n_wk: I32, word_prior: F64, table: F32, context: Context) -> F32
     return scale
 
 
-def hold(table: F32, scale: F32, doc_prior: F64, context: Context) -> Held:
+def hold(table: F32, scale: F32, doc_prior: F64, context: Context) -> SweepInput:
     """Return the fixed input of this iteration's sweep: topics in ``table``, prior [T]."""
     prior = np.zeros(len(scale), np.float32)
     prior[: len(doc_prior)] = np.maximum(doc_prior, LEAST_PRIOR)
-    return Held(table, scale, prior, new_key(context.rng("sweep")))
+    return SweepInput(table, scale, prior, new_key(context.rng("sweep")))
 
 
-def sweep_piece(piece: Piece, local: Local, message: tuple[Held, int]) -> tuple[Local, Result]:
+def sweep_piece(
+    piece: Piece, local: Local, message: tuple[SweepInput, int]
+) -> tuple[Local, SweepChanges]:
     """Redraw the topics of a piece's tokens. message: fixed input, and the number of topics."""
     (held, n_topics), before = message, local.z
     lists, scratch = _lists(piece, n_topics, before.dtype), _scratch(held, n_topics)
@@ -233,7 +235,7 @@ def sweep_piece(piece: Piece, local: Local, message: tuple[Held, int]) -> tuple[
     most = np.minimum(2 * tokens, n_topics * np.diff(piece.block_entry))
     found = _found(n_topics, int(tokens.sum()), int(most.max(initial=0)))
     after = beside(piece.doc).empty(len(before), before.dtype)
-    moved, changes = 0, Changes(len(held.table) * n_topics)
+    moved, changes = 0, CountChanges(len(held.table) * n_topics)
     for block in range(len(tokens)):
         moved += kernels.sweep_block(
             piece, block, before, after, held, n_topics, lists, scratch, found
@@ -242,11 +244,11 @@ def sweep_piece(piece: Piece, local: Local, message: tuple[Held, int]) -> tuple[
             changes.take(found)
     changes.take(found)
     large = found.large[: found.n_large[0]].copy()
-    return Local(after), Result(found.histogram, large, *changes.told(), moved)
+    return Local(after), SweepChanges(found.histogram, large, *changes.told(), moved)
 
 
-class Packed(NamedTuple):
-    """A ``Result`` in transit from another process. counts: of n_wk [n_words T], the changes."""
+class PackedChanges(NamedTuple):
+    """A ``SweepChanges`` from another process. counts: of n_wk [n_words T], the changes."""
 
     histogram: Difference
     large: I64
@@ -254,7 +256,7 @@ class Packed(NamedTuple):
     moved: int
 
 
-def packed(results: list[Result], n_cells: int) -> Packed:
+def packed(results: list[SweepChanges], n_cells: int) -> PackedChanges:
     """Return the results of several pieces as one. n_cells: of n_wk."""
     one = _joined(results)
     tables = [result.amounts for result in results if len(result.amounts) > len(result.cells)]
@@ -269,20 +271,22 @@ def packed(results: list[Result], n_cells: int) -> Packed:
     else:
         cells = np.concatenate([result.cells for result in lists])
         counts = summed(cells, np.concatenate([result.amounts for result in lists]), n_cells)
-    return Packed(difference(None, one.histogram), one.large, counts, one.moved)
+    return PackedChanges(difference(None, one.histogram), one.large, counts, one.moved)
 
 
-def unpacked(given: Packed) -> Result:
+def unpacked(given: PackedChanges) -> SweepChanges:
     """Return a result as pieces here give it."""
     counts = given.counts
     cells = np.empty(0, np.int64) if counts.cells is None else counts.cells.astype(np.int64)
     histogram = caught_up(None, given.histogram)
-    return Result(histogram, given.large, cells, counts.values.astype(np.int32), given.moved)
+    return SweepChanges(histogram, given.large, cells, counts.values.astype(np.int32), given.moved)
 
 
-def add_results(answers: Sequence[Result | Packed], n_wk: I32, n_k: I64) -> Result:
+def add_results(
+    answers: Sequence[SweepChanges | PackedChanges], n_wk: I32, n_k: I64
+) -> SweepChanges:
     """Add the changes of all pieces to n_wk [n_words, T] and n_k [T]; return the rest, added."""
-    results = [unpacked(one) if isinstance(one, Packed) else one for one in answers]
+    results = [unpacked(one) if isinstance(one, PackedChanges) else one for one in answers]
     for result in results:
         if len(result.amounts) > len(result.cells):
             table = result.amounts.reshape(n_wk.shape)
@@ -293,7 +297,7 @@ def add_results(answers: Sequence[Result | Packed], n_wk: I32, n_k: I64) -> Resu
     return _joined(results)
 
 
-def _joined(results: list[Result]) -> Result:
+def _joined(results: list[SweepChanges]) -> SweepChanges:
     """Return the first result with histogram, large counts and moved tokens of all."""
     large = np.concatenate([result.large for result in results])
     order = np.lexsort((large[:, 1], large[:, 0]))
@@ -304,7 +308,7 @@ def _joined(results: list[Result]) -> Result:
     return results[0]._replace(histogram=histogram, large=large[order], moved=moved)
 
 
-class Changes:
+class CountChanges:
     """Changes of ``n_cells`` counts: listed, or in a table once that is the smaller."""
 
     def __init__(self, n_cells: int) -> None:
@@ -312,7 +316,7 @@ class Changes:
         self._listed = [(np.empty(0, np.int64), np.empty(0, np.int32))]
         self._table: I32 | None = None
 
-    def take(self, found: Found) -> None:
+    def take(self, found: SweepOutput) -> None:
         """Take the changes written so far, and empty ``found`` for further ones."""
         written = slice(int(found.n_changes[0]))
         found.n_changes[0] = 0
@@ -327,7 +331,7 @@ class Changes:
             self._listed = []
 
     def told(self) -> tuple[I64, I32]:
-        """Return cells and amounts as in ``Result``."""
+        """Return cells and amounts as in ``SweepChanges``."""
         if self._table is not None:
             return np.empty(0, np.int64), self._table
         cells, amounts = zip(*self._listed, strict=True)
@@ -349,7 +353,7 @@ def _lists(piece: Piece, n_topics: int, dtype: np.dtype[Any]) -> Lists:
     )
 
 
-def _scratch(held: Held, n_topics: int) -> Scratch:
+def _scratch(held: SweepInput, n_topics: int) -> Scratch:
     width = padded(n_topics)
     return Scratch(
         np.zeros(width, np.float32),
@@ -363,10 +367,10 @@ def _scratch(held: Held, n_topics: int) -> Scratch:
     )
 
 
-def _found(n_topics: int, n_tokens: int, most: int) -> Found:
+def _found(n_topics: int, n_tokens: int, most: int) -> SweepOutput:
     """Return room for what a sweep over so many tokens says. most: changes of the largest block."""
     n_changes = min(2 * n_tokens, max(most, CHANGES_AT_ONCE))
-    return Found(
+    return SweepOutput(
         np.zeros((n_topics, SMALL), np.int64),
         np.empty((n_tokens // SMALL + 1, 2), np.int64),
         np.zeros(1, np.int64),

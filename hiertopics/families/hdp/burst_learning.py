@@ -20,7 +20,7 @@ from scipy.special import digamma
 from hiertopics.base.arrays import F64, I32, I64, Floats
 from hiertopics.contract.model import Context
 from hiertopics.families.flat import burst_kernels
-from hiertopics.families.flat.burst_kernels import Seating
+from hiertopics.families.flat.burst_kernels import TableRule
 from hiertopics.families.flat.bursts import Plan, Repeats
 from hiertopics.families.flat.layout import Data
 from hiertopics.families.flat.summary import document_weights
@@ -43,7 +43,7 @@ PREDICTED = 0.2
 """Share of its tokens that b is to predict."""
 
 
-class Parted(NamedTuple):
+class AsideDocument(NamedTuple):
     """A document that is put aside. words, seen, kept_back: int [n_pairs], tokens of each word."""
 
     words: I32
@@ -51,7 +51,7 @@ class Parted(NamedTuple):
     kept_back: I64
 
 
-Place = Callable[[Parted], F64]
+Place = Callable[[AsideDocument], F64]
 """Returns p_w of each word of a document, float64 [n_pairs], placed by what is seen of it."""
 
 
@@ -68,7 +68,7 @@ def choose_aside(data: Data, n_docs: int, context: Context) -> I64:
     return np.sort(rng.permutation(able)[:n_docs])
 
 
-def parted(words: I32, counts: I64, doc: int, context: Context) -> Parted:
+def parted(words: I32, counts: I64, doc: int, context: Context) -> AsideDocument:
     """Return document ``doc`` in two parts, the same throughout a fit.
 
     counts: tokens of each of its words.
@@ -77,10 +77,10 @@ def parted(words: I32, counts: I64, doc: int, context: Context) -> Parted:
     tokens = np.repeat(np.arange(len(counts)), counts)
     chosen = rng.permutation(tokens)[: round(PREDICTED * len(tokens))]
     kept_back = np.bincount(chosen, minlength=len(counts))
-    return Parted(words, counts - kept_back, kept_back)
+    return AsideDocument(words, counts - kept_back, kept_back)
 
 
-def place(part: Parted, phi: Floats, doc_prior: Floats, seating: Seating) -> F64:
+def place(part: AsideDocument, phi: Floats, doc_prior: Floats, seating: TableRule) -> F64:
     """Return p_w of each word of a document, placed by what is seen of it, topics held.
 
     phi: p(w | topic) of its words [n_pairs, T]. doc_prior: pseudo-counts [T].
@@ -108,7 +108,7 @@ def _pairs(data: Data, doc: int) -> tuple[I32, I64]:
 
 
 def likelihood(
-    parts: Sequence[Parted], chances: Sequence[F64]
+    parts: Sequence[AsideDocument], chances: Sequence[F64]
 ) -> Callable[[MeanTables], Callable[[float], float]]:
     """Return the log chance of all tokens kept back: of the means of a discount, then of b.
 

@@ -27,8 +27,8 @@ from hiertopics.families.flat.summary import document_weights
 from hiertopics.families.hdp import burst_learning, bursty, estimates, few_bursty, posteriors
 from hiertopics.families.hdp import summary as common
 from hiertopics.families.hdp.beginnings import Begin, fields_of
-from hiertopics.families.hdp.burst_learning import Parted
-from hiertopics.families.hdp.bursty import HELD, LEARNING, UNLEARNED, Returning
+from hiertopics.families.hdp.burst_learning import AsideDocument
+from hiertopics.families.hdp.bursty import HELD, LEARNING, UNLEARNED, ReturnInput
 from hiertopics.numeric.pitman_yor import PitmanYor, marginal
 
 MOST_WORK = 1 << 23
@@ -71,7 +71,7 @@ class Info(NamedTuple):
     times_as_likely: float
 
 
-class Changes(NamedTuple):
+class DocumentMoves(NamedTuple):
     """How documents leave and join, for one way to keep q(z).
 
     left(state, data): after documents were left without tables. join(state, data, returning,
@@ -80,12 +80,12 @@ class Changes(NamedTuple):
     """
 
     left: Callable[[Any, Data], None]
-    join: Callable[[Any, Data, Returning, Context], None]
+    join: Callable[[Any, Data, ReturnInput, Context], None]
     as_bursty: Callable[..., Any]
 
 
-ROWS = Changes(bursty.recount, bursty.join, bursty.as_bursty)
-ENTRIES = Changes(few_bursty.recount, few_bursty.join, few_bursty.as_bursty)
+ROWS = DocumentMoves(bursty.recount, bursty.join, bursty.as_bursty)
+ENTRIES = DocumentMoves(few_bursty.recount, few_bursty.join, few_bursty.as_bursty)
 
 
 def prepare(corpus: Bags, settings: Any) -> Data:
@@ -101,7 +101,7 @@ def planned(data: Data, settings: Any, n_iterations: int) -> Data:
 
 
 def begin_iteration(
-    state: Any, data: Data, prior: Prior, context: Context, changes: Changes
+    state: Any, data: Data, prior: Prior, context: Context, changes: DocumentMoves
 ) -> None:
     """Put documents aside, begin to refit tables, or let documents join: where it is time."""
     plan = bursty.plan_of(data)
@@ -116,7 +116,7 @@ def begin_iteration(
     if plan.n_aside and context.iteration > plan.join:
         state.burst_stage = HELD
         phi = topics_of(state, prior, data)
-        given = Returning(phi, prior.doc.astype(np.float64), bursty.seating_of(state, data))
+        given = ReturnInput(phi, prior.doc.astype(np.float64), bursty.seating_of(state, data))
         changes.join(state, data, given, context)
 
 
@@ -139,7 +139,7 @@ def end_iteration(state: Any, data: Data, prior: Prior, context: Context) -> Non
         return
     seating, doc_prior = bursty.seating_of(state, data), prior.doc
 
-    def place(part: Parted) -> F64:
+    def place(part: AsideDocument) -> F64:
         phi = topics_of(state, prior, data, part.words.astype(np.int64)).astype(doc_prior.dtype)
         return burst_learning.place(part, phi, doc_prior, seating)
 
@@ -149,7 +149,7 @@ def end_iteration(state: Any, data: Data, prior: Prior, context: Context) -> Non
 def with_bursts(
     plain: Backend[Corpus, Data, Any, Any],
     prior_of: Callable[[Any, Any], Prior],
-    changes: Changes,
+    changes: DocumentMoves,
 ) -> Backend[Corpus, Data, Any, Any]:
     """Return a backend of bursty documents, from one whose order counts tables."""
 
@@ -185,7 +185,7 @@ def with_bursts(
 
 
 def going_on(
-    backend: Backend[Corpus, Data, Any, Any], begin: Begin, changes: Changes
+    backend: Backend[Corpus, Data, Any, Any], begin: Begin, changes: DocumentMoves
 ) -> Backend[Corpus, Data, Any, Any]:
     """Return a backend that goes on with further documents, whose bursts are those learned before.
 

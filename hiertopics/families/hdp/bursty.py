@@ -19,12 +19,12 @@ from hiertopics.contract.engine import Each
 from hiertopics.contract.model import Context
 from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.families.flat import burst_kernels, variational
-from hiertopics.families.flat.burst_kernels import Seating
+from hiertopics.families.flat.burst_kernels import TableRule
 from hiertopics.families.flat.bursts import Plan
 from hiertopics.families.flat.config import ModelSettings
 from hiertopics.families.flat.kernels import Prior, Tables
 from hiertopics.families.flat.layout import Block, Data, InCells, Piece, room_of
-from hiertopics.families.flat.variational import Order, Responsibilities, Rows, Table
+from hiertopics.families.flat.variational import Responsibilities, Rows, SweepVariant, Table
 from hiertopics.families.hdp.burst_learning import FOLD
 
 UNLEARNED, LEARNING, HELD = range(3)
@@ -59,10 +59,10 @@ def fields(begun: Responsibilities, data: Data) -> dict[str, Any]:
     return {"burst_concentration": plan_of(data).concentration, "burst_stage": UNLEARNED}
 
 
-def seating_of(state: Any, data: Data) -> Seating:
+def seating_of(state: Any, data: Data) -> TableRule:
     """Return how tables are found at present."""
     means = plan_of(data).means
-    return Seating(means, float(state.burst_concentration), state.burst_stage > UNLEARNED)
+    return TableRule(means, float(state.burst_concentration), state.burst_stage > UNLEARNED)
 
 
 def tables_of_tokens(piece: InCells, dtype: DTypeLike) -> Table:
@@ -221,12 +221,12 @@ def _take_out(piece: InCells, local: Any, docs: I64) -> tuple[Any, None]:
     return local, None
 
 
-class Returning(NamedTuple):
+class ReturnInput(NamedTuple):
     """Input of documents that return: topics phi [n_words, T], prior [T], seating."""
 
     phi: F64
     prior: F64
-    seating: Seating
+    seating: TableRule
     more: Any = None
 
 
@@ -236,7 +236,7 @@ def aside_in(piece: InCells, local: Any) -> I64:
     return np.flatnonzero((tables == 0) & (cuts[:, -1] > cuts[:, 0]))
 
 
-def folded(piece: InCells, doc: int, given: Returning) -> tuple[slice, Floats, F64]:
+def folded(piece: InCells, doc: int, given: ReturnInput) -> tuple[slice, Floats, F64]:
     """Return where the pairs of a document are, its q(z) and its tables, topics held."""
     own = slice(int(piece.cells.cuts[doc, 0]), int(piece.cells.cuts[doc, -1]))
     words, tokens = piece.cells.word[own], piece.cells.tokens[own].astype(np.float64)
@@ -246,13 +246,13 @@ def folded(piece: InCells, doc: int, given: Returning) -> tuple[slice, Floats, F
     return own, resp, tables
 
 
-def join(state: Any, data: Data, given: Returning, context: Context) -> None:
+def join(state: Any, data: Data, given: ReturnInput, context: Context) -> None:
     """Let documents that were put aside begin where the topics place them."""
     state.local.step(_join, given)
     recount(state, data)
 
 
-def _join(piece: Piece, local: Local, given: Returning) -> tuple[Local, None]:
+def _join(piece: Piece, local: Local, given: ReturnInput) -> tuple[Local, None]:
     for doc in aside_in(piece, local).tolist():
         own, resp, tables = folded(piece, doc, given)
         local.resp[own], local.pair_tables[own] = resp, tables
@@ -270,7 +270,7 @@ def pair_bytes(n_topics: int) -> int:
     return variational.pair_bytes(n_topics) + 4
 
 
-ZERO = Order(
+ZERO = SweepVariant(
     Local, start, begun, fields, sweep, recount_now_and_then, spread, memory, pair_bytes, sized
 )
 """q(z) of tables sees the means of the counts alone."""

@@ -23,7 +23,7 @@ from hiertopics.families.flat.bursts import Repeats, more_than, putting_aside, r
 from hiertopics.families.flat.layout import Block, Data, Piece, dealt, sharded
 from hiertopics.families.flat.prediction import BURSTS_EXTRA, EXTRA, infer_bursty
 from hiertopics.families.flat.seat_kernels import Seats, are_rows, begin_slots, count_tables
-from hiertopics.families.flat.seats import Seated
+from hiertopics.families.flat.seats import TableHistograms
 from hiertopics.families.flat.summary import topic_counts
 from hiertopics.families.flat.token_kernels import Tables
 from hiertopics.families.flat.tokens import in_chains, miscounted, recounted_by
@@ -81,7 +81,7 @@ class Info(NamedTuple):
     times_as_likely: float
 
 
-class More(NamedTuple):
+class TableArguments(NamedTuple):
     """Arguments of a block for its tables. held: no table comes or goes."""
 
     seats: Seats
@@ -124,8 +124,8 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     held = context.iteration <= repeats.start
     of_process = seats.seats_of(state.process, repeats)
 
-    def more(*block: int) -> More:
-        return More(of_process, held, context.rng("tables", *block))
+    def more(*block: int) -> TableArguments:
+        return TableArguments(of_process, held, context.rng("tables", *block))
 
     moved = gibbs.redraw_topics(state, data, settings, context, _sweep_block, more)
     gibbs.redraw_hyperparameters(state, sized(state, data), settings, context)
@@ -199,12 +199,12 @@ def _draw_process(state: State, data: Data, context: Context) -> None:
     state.burst_discount, state.burst_concentration = drawn
 
 
-def seated(state: State, stirling: Stirling) -> Seated:
+def seated(state: State, stirling: Stirling) -> TableHistograms:
     """Return how many tables there are, as histograms of the corpus."""
     return seats.added(state.local.ask(_seated, stirling))
 
 
-def _seated(piece: Piece, local: Local, stirling: Stirling) -> Seated:
+def _seated(piece: Piece, local: Local, stirling: Stirling) -> TableHistograms:
     return seats.seated_in(piece, local.z, seats.tables_of(local.n_dk), stirling)
 
 

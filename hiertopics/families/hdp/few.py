@@ -39,10 +39,10 @@ from hiertopics.families.flat.layout import (
 )
 from hiertopics.families.flat.summary import summary_bytes
 from hiertopics.families.flat.variational import (
-    Given,
-    Known,
     Responsibilities,
+    ResponsibilitySource,
     Rows,
+    SweepInput,
     Visit,
     settled,
 )
@@ -112,12 +112,12 @@ def start(data: Data, n_topics: int, context: Context, dtype: DTypeLike) -> Resp
     keys = [(), *((piece,) for piece in range(1, data.cells.n_shards))]
     lengths = np.split(data.doc_lengths, data.cells.doc_bounds[1:-1])
     messages = [
-        Drawing(context.rng("documents", *key), n_topics, data.seeds, n_tokens)
+        DrawInput(context.rng("documents", *key), n_topics, data.seeds, n_tokens)
         for key, n_tokens in zip(keys, lengths, strict=True)
     ]
     local = context.place(build_piece, parts_of(data), _begin, Each(messages))
     n_tokens, n_pairs = by_word(data)
-    n_wk = _unlike(n_pairs, Drawing(context.rng("init"), n_topics, data.seeds, n_tokens), Room())
+    n_wk = _unlike(n_pairs, DrawInput(context.rng("init"), n_topics, data.seeds, n_tokens), Room())
     for words, topics in data.seeds.homes(np.arange(data.n_words)):
         n_wk[words] = 0
         n_wk[np.ix_(words, topics)] = (n_tokens[words] / len(topics))[:, None]
@@ -137,7 +137,9 @@ def begun(
     """Return entries of q(z) that is known, and their counts, float32."""
     noise = noise_of(n_topics, context)
     known = [
-        Known(rows, message, n_topics, dtype, thinning_of(noise, context, "known", number))
+        ResponsibilitySource(
+            rows, message, n_topics, dtype, thinning_of(noise, context, "known", number)
+        )
         for number, message in enumerate(messages)
     ]
     state = Responsibilities(
@@ -149,7 +151,7 @@ def begun(
     return state
 
 
-def _as_known(piece: InCells, known: Known) -> Local:
+def _as_known(piece: InCells, known: ResponsibilitySource) -> Local:
     cuts = piece.cells.cuts
     n_dk = room_of(piece).zeros((piece.n_docs, known.n_topics), np.float32)
     local = with_room(piece, begin_without_entries(piece, n_dk))
@@ -160,7 +162,7 @@ def _as_known(piece: InCells, known: Known) -> Local:
     return local
 
 
-class Drawing(NamedTuple):
+class DrawInput(NamedTuple):
     """Input of a draw of counts [n, T]; n_tokens: int64 [n], the sums of rows."""
 
     rng: np.random.Generator
@@ -169,7 +171,7 @@ class Drawing(NamedTuple):
     n_tokens: I64
 
 
-def _begin(piece: InCells, drawing: Drawing) -> Local:
+def _begin(piece: InCells, drawing: DrawInput) -> Local:
     cuts = piece.cells.cuts
     n_tokens, at_home = drawing.n_tokens.copy(), []
     for pairs, topics in drawing.seeds.homes(piece.cells.word):
@@ -203,7 +205,7 @@ def begin_without_entries(piece: InCells, n_dk: Table) -> Local:
     return Local(np.empty((n_pairs, 0), kind), np.empty((n_pairs, 0), np.float32), n_dk)
 
 
-def _unlike(n_pairs: NDArray[np.signedinteger], drawing: Drawing, room: Room) -> Table:
+def _unlike(n_pairs: NDArray[np.signedinteger], drawing: DrawInput, room: Room) -> Table:
     """Return nearly equal counts [n, T]; rows sum to ``n_tokens``, columns to all the same.
 
     They are made some rows at a time.
@@ -269,11 +271,11 @@ def sweep(
         prior,
         indicators=indicators,
         visit=visits.sweep_block,
-        more=lambda *block: Thinned(thinning_of(noise, context, "sweep", *block), more),
+        more=lambda *block: ThinningInput(thinning_of(noise, context, "sweep", *block), more),
     )
 
 
-class Thinned(NamedTuple):
+class ThinningInput(NamedTuple):
     """The thinning of a block's entries, and further input of its task."""
 
     thinning: Thinning
@@ -309,7 +311,7 @@ def _pass(state: Responsibilities, data: Data, prior: Prior, visits: Visits) -> 
             turn,
             (state.n_wk, new_wk),
             data.word_bounds,
-            lambda *block: Given(totals, priors(*block)),
+            lambda *block: SweepInput(totals, priors(*block)),
         )
     state.n_wk = new_wk
     state.n_k = np.sum(state.local.step(_renew, None), axis=0)
@@ -346,7 +348,7 @@ def _choose(state: Responsibilities, data: Data, prior: Prior, visits: Visits, m
             turn,
             (state.n_wk,),
             data.word_bounds,
-            lambda *block: Given(totals, priors(*block), more(*block)),
+            lambda *block: SweepInput(totals, priors(*block), more(*block)),
         )
     state.n_k = np.zeros(state.n_topics)
     variational.recount(state, data, visits.recount_block)
@@ -450,7 +452,7 @@ def pair_bytes(n_topics: int) -> int:
 
 VISITS = Visits(pass_block, choose_block, sweep_block, recount_block, spread_block)
 
-FEW = variational.Order(
+FEW = variational.SweepVariant(
     Local,
     start,
     begun,

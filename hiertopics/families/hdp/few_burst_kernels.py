@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from hiertopics.base.arrays import F64, I32
-from hiertopics.families.flat.burst_kernels import Seating, at_least_once, seated, total_of
+from hiertopics.families.flat.burst_kernels import TableRule, at_least_once, seated, total_of
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.hdp.few_kernels import (
@@ -37,7 +37,7 @@ def sweep_block(
     n_k: F64,
     prior: Prior,
     thinning: Thinning,
-    seating: Seating,
+    seating: TableRule,
 ) -> int:
     """Visit each pair of a block once; as ``hdp.few_kernels.sweep_block``, which see.
 
@@ -130,7 +130,7 @@ def visit(
     pair_tables: Table,
     doc_tables: float,
     mass: float,
-    seating: Seating,
+    seating: TableRule,
 ) -> bool:
     """Visit the pairs of one document; False if weights are not positive and finite.
 

@@ -19,10 +19,10 @@ from hiertopics.families.flat import variational
 from hiertopics.families.flat.config import ModelSettings
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Block, Data, InCells, Piece, room_of
-from hiertopics.families.flat.variational import Order, Responsibilities, Rows
+from hiertopics.families.flat.variational import Responsibilities, Rows, SweepVariant
 from hiertopics.families.hdp import bursty, few, few_burst_kernels, few_kernels
 from hiertopics.families.hdp.bursty import (
-    Returning,
+    ReturnInput,
     aside_in,
     by_tables,
     folded,
@@ -144,7 +144,7 @@ def spread(state: Any, data: Data) -> Table:
     return variational.spread(state, data, VISITS.spread_block)
 
 
-def join(state: Any, data: Data, given: Returning, context: Context) -> None:
+def join(state: Any, data: Data, given: ReturnInput, context: Context) -> None:
     """Let documents that were put aside begin where the topics place them."""
     noise = few.noise_of(state.n_topics, context)
     thinning = few.thinning_of(noise, context, "joining")
@@ -152,7 +152,7 @@ def join(state: Any, data: Data, given: Returning, context: Context) -> None:
     recount(state, data)
 
 
-def _join(piece: Piece, local: Local, given: Returning) -> tuple[Local, None]:
+def _join(piece: Piece, local: Local, given: ReturnInput) -> tuple[Local, None]:
     for doc in aside_in(piece, local).tolist():
         own, resp, tables = folded(piece, doc, given)
         local.share[own] = 0
@@ -173,7 +173,7 @@ def pair_bytes(n_topics: int) -> int:
     return few.pair_bytes(n_topics) + 4
 
 
-FEW = Order(
+FEW = SweepVariant(
     Local,
     start,
     begun,

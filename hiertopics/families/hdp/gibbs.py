@@ -153,7 +153,7 @@ class State(Draw):
         return joined(self.local, "n_dk")
 
 
-class Given(NamedTuple):
+class SweepInput(NamedTuple):
     """Arguments of the sweep of a block.
 
     n_k: topic totals [T]. prior: pseudo-counts. dense: whether all topics are weighed. more:
@@ -259,7 +259,7 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
     """Return this draw's live topics as roots, largest first, and theta of the documents."""
     priors = (state.alpha * state.pi, state.word_mass * state.tau)
     names = data.seeds.by_topic(state.seeded)
-    fitted = common.Fitted(state.local, state.n_wk, state.n_k, *priors, names=names)
+    fitted = common.SummaryInput(state.local, state.n_wk, state.n_k, *priors, names=names)
     return common.summarise(fitted, data.n_docs).noting(*notes_on_shards(settings.inference.shards))
 
 
@@ -321,9 +321,11 @@ def redraw_topics(
     priors = prior_of_blocks(prior, data)
     seeded = data.seeds.totals(len(state.n_k), state.seeded)
 
-    def given(*block: int) -> Given:
+    def given(*block: int) -> SweepInput:
         extra = None if more is None else more(*block)
-        return Given(state.n_k + seeded, priors(*block), dense, context.rng("sweep", *block), extra)
+        return SweepInput(
+            state.n_k + seeded, priors(*block), dense, context.rng("sweep", *block), extra
+        )
 
     return sweep(state, data.word_bounds, visit, given)
 

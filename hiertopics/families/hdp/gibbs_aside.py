@@ -18,12 +18,12 @@ from hiertopics.base.arrays import F64, I32, I64, Floats
 from hiertopics.contract.engine import Each
 from hiertopics.contract.model import Context
 from hiertopics.families.flat import burst_kernels
-from hiertopics.families.flat.burst_kernels import Seating
+from hiertopics.families.flat.burst_kernels import TableRule
 from hiertopics.families.flat.bursts import Repeats
 from hiertopics.families.flat.layout import Data, Piece
 from hiertopics.families.flat.seat_kernels import EMPTY
 from hiertopics.families.hdp import burst_learning
-from hiertopics.families.hdp.burst_learning import FOLD, Parted
+from hiertopics.families.hdp.burst_learning import FOLD, AsideDocument
 from hiertopics.numeric.pitman_yor import PitmanYor, mean_tables, search
 from hiertopics.numeric.pitman_yor_kernels import LARGEST
 
@@ -75,17 +75,17 @@ def learn(held: HeldTopics, docs: I64, data: Data, context: Context) -> PitmanYo
         for pair, doc in zip(pairs, docs.tolist(), strict=True)
     ]
     counts = np.unique(np.concatenate([part.seen[part.seen > 0] for part in parts]))
-    seating = Seating(mean_tables(counts, held.process.discount), held.process.concentration)
+    seating = TableRule(mean_tables(counts, held.process.discount), held.process.concentration)
     chances = context.map(partial(_place, held, seating), parts)
     value_under = burst_learning.likelihood(parts, chances)
     return search(lambda discount: value_under(mean_tables(counts, discount))).process
 
 
-def _place(held: HeldTopics, seating: Seating, part: Parted) -> F64:
+def _place(held: HeldTopics, seating: TableRule, part: AsideDocument) -> F64:
     return burst_learning.place(part, held.topics_of(part.words), held.doc, seating)
 
 
-class Joining(NamedTuple):
+class JoiningDocument(NamedTuple):
     """A document that joins. doc: its number. words, topics: int32 [n], of its tokens in order.
 
     A topic is EMPTY where a pair has more tokens than it may have tables.
@@ -96,18 +96,18 @@ class Joining(NamedTuple):
     topics: I32
 
 
-def seats_for(held: HeldTopics, docs: I64, data: Data, context: Context) -> list[Joining]:
+def seats_for(held: HeldTopics, docs: I64, data: Data, context: Context) -> list[JoiningDocument]:
     """Return documents with a table for each token, whose topics are drawn where these place it."""
     pairs = [pairs_of(data, doc) for doc in docs.tolist()]
     counts = np.unique(np.concatenate([counts for _, counts in pairs]))
-    seating = Seating(mean_tables(counts, held.process.discount), held.process.concentration)
+    seating = TableRule(mean_tables(counts, held.process.discount), held.process.concentration)
     messages = [(doc, *pair) for doc, pair in zip(docs.tolist(), pairs, strict=True)]
     return list(context.map(partial(_seat, held, seating, context), messages))
 
 
 def _seat(
-    held: HeldTopics, seating: Seating, context: Context, message: tuple[int, I32, I64]
-) -> Joining:
+    held: HeldTopics, seating: TableRule, context: Context, message: tuple[int, I32, I64]
+) -> JoiningDocument:
     doc, words, counts = message
     here = np.arange(len(words), dtype=np.int32)
     of_tokens = counts.astype(np.float64)
@@ -120,10 +120,10 @@ def _seat(
     topics = (sums <= chosen[:, None]).sum(axis=1).astype(np.int32)
     place = np.arange(len(pair_of)) - np.repeat(np.cumsum(counts) - counts, counts)
     topics[place >= LARGEST] = EMPTY
-    return Joining(doc, words[pair_of], topics)
+    return JoiningDocument(doc, words[pair_of], topics)
 
 
-def join(state: Any, data: Data, joining: list[Joining]) -> None:
+def join(state: Any, data: Data, joining: list[JoiningDocument]) -> None:
     """Put the tables of documents into a state of ``bursty_gibbs``, and into all its counts."""
     bounds = data.cells.doc_bounds
     piece_of = np.searchsorted(bounds, [each.doc for each in joining], side="right") - 1

@@ -144,7 +144,9 @@ def extend_state(before: Arrays, data: Blocks, settings: Settings, context: Cont
         z.append(part)
     known, key = z.done(), new_key(context.rng("continued"))
     bounds = np.minimum(data.bounds["z"], len(known))
-    messages = [blocks.Known(known[first:last], key, n_topics) for first, last in pairwise(bounds)]
+    messages = [
+        blocks.InitialTopics(known[first:last], key, n_topics) for first, last in pairwise(bounds)
+    ]
     local = context.place(made_piece, data.pieces, blocks.begin_known, Each(messages))
     n_wk, n_k = _counted(local, data, n_topics)
     return State(
@@ -275,7 +277,7 @@ def _table_of(data: Blocks, context: Context) -> F32:
     return np.zeros_like(data.table) if context.chain else data.table
 
 
-def _sweep(state: State, topics: Shared) -> blocks.Result:
+def _sweep(state: State, topics: Shared) -> blocks.SweepChanges:
     packed = partial(blocks.packed, n_cells=state.n_wk.size)
     results = state.local.step(blocks.sweep_piece, topics, packed)
     return blocks.add_results(results, state.n_wk, state.n_k)
@@ -284,7 +286,7 @@ def _sweep(state: State, topics: Shared) -> blocks.Result:
 def _draw_document_side(
     state: State,
     data: Blocks,
-    result: blocks.Result,
+    result: blocks.SweepChanges,
     rng: np.random.Generator,
     *,
     reorder: bool = False,
@@ -326,7 +328,7 @@ def _draw_word_side(state: State, data: Blocks, prior: str, rng: np.random.Gener
         state.tau = rng.dirichlet(1.0 + by_word)
 
 
-class Begun(NamedTuple):
+class InitialValues(NamedTuple):
     """The values of a start, in fields of the state."""
 
     order: I64
@@ -340,7 +342,7 @@ class Begun(NamedTuple):
     topics: F32
 
 
-def from_topics(data: Blocks, settings: ModelSettings, context: Context) -> Begun:
+def from_topics(data: Blocks, settings: ModelSettings, context: Context) -> InitialValues:
     """Return the result of a short run, with its largest topics on the first sticks.
 
     Topics are numbered along the sticks; with seed words, whose topics have numbers, as in the run.
@@ -361,7 +363,7 @@ def from_topics(data: Blocks, settings: ModelSettings, context: Context) -> Begu
     pi = found.pi[along] / found.pi.sum()
     rest = np.concatenate([[1.0], np.maximum(1.0 - np.cumsum(pi[:-1]), LEAST_REST)])
     topics = word_probabilities(found.n_wk, found.word_mass * found.tau)
-    return Begun(
+    return InitialValues(
         order,
         np.rint(found.n_tables[number]).astype(np.int64),
         np.minimum(np.diff(np.log(rest)), 0.0),

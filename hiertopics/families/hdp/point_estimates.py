@@ -19,7 +19,7 @@ from hiertopics.families.flat.config import Model, PointInference
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Data
 from hiertopics.families.flat.sticks import best_gamma, fit_sticks, mean_weights
-from hiertopics.families.flat.variational import Order
+from hiertopics.families.flat.variational import SweepVariant
 from hiertopics.families.hdp.estimates import State
 
 Settings = SettingsOf[Model, PointInference]
@@ -38,7 +38,9 @@ class Stats(NamedTuple):
     word_tables: F64
 
 
-def step(state: State, data: Data, settings: Settings, context: Context, order: Order) -> float:
+def step(
+    state: State, data: Data, settings: Settings, context: Context, order: SweepVariant
+) -> float:
     """Refit q(z) of every pair (equations 34, 35); after the hold, sticks and hyperparameters too.
 
     Return the drift undone.

@@ -26,7 +26,7 @@ from hiertopics.families.flat.config import PosteriorSettings as Settings
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Data, Piece
 from hiertopics.families.flat.sticks import fit_sticks, geometric_weights, mean_weights
-from hiertopics.families.flat.variational import ZERO, Order, Responsibilities
+from hiertopics.families.flat.variational import ZERO, Responsibilities, SweepVariant
 from hiertopics.families.hdp import estimates
 from hiertopics.numeric import special
 
@@ -132,7 +132,7 @@ def step(
     data: Data,
     settings: Settings,
     context: Context,
-    order: Order = ZERO,
+    order: SweepVariant = ZERO,
     functions: Functions = FASTEST,
 ) -> float:
     """Refit q(z) of every pair; now and then the other posteriors too. Return the drift undone.
@@ -170,7 +170,9 @@ def gather(
     seen_wk: P(n_wk >= 1), as a sweep noted it; var_wk: Var[n_wk]. Those of documents are with the
     pieces, which drop them.
     """
-    asked = OfDocuments(state.alpha_geo * state.pi_geo, functions.tables, functions.log_unseen)
+    asked = ConcentrationFunctions(
+        state.alpha_geo * state.pi_geo, functions.tables, functions.log_unseen
+    )
     parts = state.local.step(_tables_of_documents, asked)
     doc_tables, var_k, log_unseen = (np.sum(each, axis=0) for each in zip(*parts, strict=True))
     word_mass = state.word_mass_geo * state.tau_geo
@@ -182,7 +184,7 @@ def gather(
     return Stats(doc_tables, word_tables, log_xi)
 
 
-class OfDocuments(NamedTuple):
+class ConcentrationFunctions(NamedTuple):
     """The concentration of each topic's tables [T], and functions for these (``Functions``)."""
 
     topic_mass: F64
@@ -191,7 +193,7 @@ class OfDocuments(NamedTuple):
 
 
 def _tables_of_documents(
-    piece: Piece, local: variational.Local, asked: OfDocuments
+    piece: Piece, local: variational.Local, asked: ConcentrationFunctions
 ) -> tuple[variational.Local, tuple[F64, ...]]:
     """Answer with expected tables, the variance of n_k and log P(n_k = 0), each [T]."""
     seen_dk, var_dk = local.seen_dk, local.var_dk

@@ -129,7 +129,7 @@ def word_probabilities(n_wk: Numbers, word_prior: F64) -> F64:
     return phi
 
 
-class Fitted(NamedTuple):
+class SummaryInput(NamedTuple):
     """The result of every HDP method in pieces, on its truncation T.
 
     local: with n_dk [n_docs, T]. n_wk [n_words, T], n_k [T]: (expected) counts. doc_prior [T]:
@@ -144,7 +144,7 @@ class Fitted(NamedTuple):
     names: Mapping[int, str] = MappingProxyType({})
 
 
-def summarise(fitted: Fitted, n_docs: int) -> Summary:
+def summarise(fitted: SummaryInput, n_docs: int) -> Summary:
     """Return the summary; each piece makes theta of its documents in blocks."""
     plan = planned(by_size(fitted.n_k), fitted.doc_prior, n_docs)
     parts = fitted.local.ask(_weigh, plan)

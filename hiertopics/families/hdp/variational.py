@@ -69,7 +69,7 @@ from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Data, Piece, sharded
 from hiertopics.families.flat.prediction import EXTRA, infer
 from hiertopics.families.flat.summary import document_weights, merge_extra, topic_counts
-from hiertopics.families.flat.variational import ZERO, Order, Responsibilities
+from hiertopics.families.flat.variational import ZERO, Responsibilities, SweepVariant
 from hiertopics.families.flat.variational import prepare as prepare
 from hiertopics.families.hdp import (
     beginnings,
@@ -102,7 +102,7 @@ class Estimates(NamedTuple, Generic[FittedT, InferenceT]):
 
     Inference: type[InferenceT]
     start: Callable[[Responsibilities, Data, ModelSettings], dict[str, Any]]
-    step: Callable[[FittedT, Data, Settings[Model, InferenceT], Context, Order], float]
+    step: Callable[[FittedT, Data, Settings[Model, InferenceT], Context, SweepVariant], float]
 
 
 Kept = Annotated[
@@ -185,7 +185,9 @@ def summarise(
 ) -> Summary:
     """Return the live topics as roots, largest first, and theta of the training documents."""
     priors = (state.alpha * state.pi, state.word_mass * state.tau)
-    fitted = common.Fitted(state.local, state.n_wk, state.n_k, *priors, names=data.seeds.by_topic())
+    fitted = common.SummaryInput(
+        state.local, state.n_wk, state.n_k, *priors, names=data.seeds.by_topic()
+    )
     return common.summarise(fitted, data.n_docs)
 
 
@@ -213,7 +215,7 @@ def _log_likelihood(piece: Piece, local: variational.Local, given: tuple[Floats,
 def collapsed(
     state_type: type[StateT],
     estimated: Estimates[StateT, InferenceT],
-    order: Order,
+    order: SweepVariant,
     of_draw: beginnings.Kept | None = None,
     model: type[Model] = Model,
 ) -> Backend[Corpus, Data, StateT, Settings[Model, InferenceT]]:
@@ -348,7 +350,7 @@ of_posteriors = WHOLE._replace(Inference=ZeroPosteriors)
 
 
 def plain(
-    state_type: Any, of: Any, order: Order, of_draw: beginnings.Kept, begin: Begin
+    state_type: Any, of: Any, order: SweepVariant, of_draw: beginnings.Kept, begin: Begin
 ) -> Backend[Corpus, Data, Any, Any]:
     """Return a backend of order zero, which goes on with further documents."""
     return going_on(collapsed(state_type, of, order, of_draw, ZeroModel), begin)
@@ -363,7 +365,12 @@ cvb0 = by_size(all_cvb0, few_cvb0)
 
 
 def bursty_documents(
-    state_type: Any, of: Any, prior_of: Any, of_draw: Any, order: Order, changes: bursts.Changes
+    state_type: Any,
+    of: Any,
+    prior_of: Any,
+    of_draw: Any,
+    order: SweepVariant,
+    changes: bursts.DocumentMoves,
 ) -> Backend[Corpus, Data, Any, Any]:
     """Return a backend of order zero whose documents are bursty."""
     made = collapsed(state_type, of, order, of_draw, ZeroModel)

@@ -22,7 +22,7 @@ from hiertopics.families.flat.bursts import Repeats, repeats_of
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.prediction import BURSTS_EXTRA, EXTRA, infer_bursty
 from hiertopics.families.flat.seat_kernels import EMPTY, are_rows, begin_slots, count_pairs
-from hiertopics.families.flat.seats import Seated
+from hiertopics.families.flat.seats import TableHistograms
 from hiertopics.families.flat.tokens import in_chains
 from hiertopics.families.lda import bursty_kernels, gibbs
 from hiertopics.families.lda.config import Settings
@@ -145,11 +145,11 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     return state, Info(in_use, info.alpha, info.eta, info.moved, *shown)
 
 
-def seated(state: State, data: Data, stirling: Stirling) -> Seated:
+def seated(state: State, data: Data, stirling: Stirling) -> TableHistograms:
     """Return how many tables there are, as histograms of the corpus."""
     pairs = np.zeros(len(stirling.values), np.int64)
     count_pairs(data.cells, state.z, stirling.row, stirling.starts, pairs)
-    return Seated(pairs, np.bincount(as_tokens(state, data).data.doc_lengths))
+    return TableHistograms(pairs, np.bincount(as_tokens(state, data).data.doc_lengths))
 
 
 def shown_of(state: State, data: Data) -> tuple[float, float]:

@@ -141,7 +141,7 @@ def _around(counts: sparse.csr_array, seeds: Seeds) -> F64:
     return found
 
 
-class Linked:
+class BranchLinks:
     """Branches, linked by the subjects of their documents.
 
     A branch is where its documents are, by the roots of their tokens, in singular vectors of the

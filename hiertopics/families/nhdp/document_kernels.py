@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from hiertopics.base.arrays import F64, I32, I64, Floats
-from hiertopics.families.flat.burst_kernels import Seating, seated
+from hiertopics.families.flat.burst_kernels import TableRule, seated
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.nhdp.layout import Ancestry, Kept, Local
 from hiertopics.numeric.jit import kernel
@@ -231,7 +231,7 @@ def fold_in(
     theta: F64,
     n_sweeps: int,
     tolerance: float,
-    seating: Seating,
+    seating: TableRule,
     held: int,
 ) -> tuple[F64, F64]:
     """Return the expected counts by node [K] of one document, and its tables [n_pairs], float64.

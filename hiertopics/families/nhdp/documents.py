@@ -27,7 +27,7 @@ from hiertopics.contract.model import Context, Settings
 from hiertopics.contract.states import Arrays
 from hiertopics.corpus.data.shelf import Bags
 from hiertopics.families.flat import bursts, variational
-from hiertopics.families.flat.burst_kernels import Seating
+from hiertopics.families.flat.burst_kernels import TableRule
 from hiertopics.families.flat.layout import Data, Piece, build_piece, pairs_of, parts_of, spans
 from hiertopics.families.hdp.bursts import planned
 from hiertopics.families.nhdp import document_kernels as kernels
@@ -111,7 +111,7 @@ def counts_of(local: AnyLocal, n_nodes: int) -> Iterator[Floats]:
         yield counts
 
 
-class Known(NamedTuple):
+class MixtureInput(NamedTuple):
     """theta CSR [n_docs, K] of a piece's documents, phi [n_words, K]; the rest as of ``begin``.
 
     tables: of its pairs; None: seated at the mixtures, or none where there is no seating.
@@ -121,7 +121,7 @@ class Known(NamedTuple):
     phi: Floats
     ancestry: Ancestry
     least: float
-    seating: Seating | None
+    seating: TableRule | None
     tables: Floats | None
 
 
@@ -149,7 +149,7 @@ def begin_known(
     theta = theta.astype(dtype)
     bounds = pairwise(data.cells.doc_bounds.tolist())
     messages = [
-        Known(theta[first:last], *rest, own)
+        MixtureInput(theta[first:last], *rest, own)
         for (first, last), own in zip(bounds, tables_of_pieces(tables, data), strict=True)
     ]
     begun = mixing.even(shape, model.concentration, stop_a, stop_b)
@@ -157,9 +157,9 @@ def begin_known(
     return counted(local, begun, data, dtype)
 
 
-def seating_at(data: Data) -> Seating | None:
+def seating_at(data: Data) -> TableRule | None:
     """Return how tables begin; None where documents are not bursty."""
-    return None if data.bursts is None else Seating(data.bursts.means, data.bursts.concentration)
+    return None if data.bursts is None else TableRule(data.bursts.means, data.bursts.concentration)
 
 
 def tables_of_pieces(tables: Floats | None, data: Data) -> list[Any]:
@@ -176,7 +176,7 @@ def room_for_tables(piece: Piece, given: Floats | None, dtype: DTypeLike) -> Flo
     return tables
 
 
-def _divided(piece: Piece, known: Known) -> AnyLocal:
+def _divided(piece: Piece, known: MixtureInput) -> AnyLocal:
     """Return the first state of a piece; not yet counted."""
     theta, phi, ancestry, least, seating, given = known
     tables = None if seating is None else room_for_tables(piece, given, theta.dtype)
@@ -206,14 +206,14 @@ def seat_documents(
     tables[pairs] = seat(starts - starts[0], counts, chances, seating.means, seating.concentration)
 
 
-class Under(NamedTuple):
+class PlacementInput(NamedTuple):
     """Input of the placement of documents; phi: float64 [n_words, K]. dtype: of q(z)."""
 
     mixing: Mixing
     phi: F64
     least: float
     dtype: DTypeLike
-    seating: Seating | None
+    seating: TableRule | None
 
 
 def extend_state(before: Arrays, data: Data, settings: Settings, context: Context) -> State:
@@ -226,12 +226,12 @@ def extend_state(before: Arrays, data: Data, settings: Settings, context: Contex
     mixing, dtype = Mixing(shape_of(before["parent"]), *own), before["n_wk"].dtype
     if data.bursts is not None:
         data = at_concentration(data, float(before["burst_concentration"]))
-    under = Under(mixing, phi, settings.inference.least, dtype, seating_at(data))
+    under = PlacementInput(mixing, phi, settings.inference.least, dtype, seating_at(data))
     local = context.place(build_piece, parts_of(data), _placed, under)
     return counted(local, mixing, data, dtype)
 
 
-def _placed(piece: Piece, under: Under) -> AnyLocal:
+def _placed(piece: Piece, under: PlacementInput) -> AnyLocal:
     """Return the first state of a piece, its documents folded in some at a time."""
     cells, cuts = piece.cells, piece.cells.cuts
     phi = under.phi.astype(under.dtype)

@@ -21,7 +21,7 @@ from hiertopics.corpus.data import seedwords
 from hiertopics.corpus.data.corpus import Corpus, default_vocab
 from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.families.flat.layout import Data, InCells, lay_out, pairs_of
-from hiertopics.families.flat.variational import Order, Responsibilities
+from hiertopics.families.flat.variational import Responsibilities, SweepVariant
 from hiertopics.families.nhdp.shapes import labels_at
 
 POWER = 0.45
@@ -36,7 +36,7 @@ SMALLEST = 1e-3
 WORD_FLOOR = 1e-6
 
 
-class Part(NamedTuple):
+class BranchContent(NamedTuple):
     """Content of a branch: docs, words: int64, ascending; counts: float64 CSR of these."""
 
     branch: int
@@ -51,7 +51,7 @@ class Part(NamedTuple):
         return lay_out(Corpus(whole, default_vocab(len(self.words))), 1)
 
 
-class Within(NamedTuple):
+class BranchTopics(NamedTuple):
     """Topics of all branches: theta [n_docs, T], phi [T, n_words], rows sum to 1.
 
     branch: int64 [T], the one that each was found in.
@@ -78,7 +78,7 @@ def topic_of_pairs(cuts: I64, word: I32, theta: F64, phi: F64) -> I64:
     return best
 
 
-def parts(branch: I64, counts: sparse.csr_array) -> list[Part]:
+def parts(branch: I64, counts: sparse.csr_array) -> list[BranchContent]:
     """Return the content of each non-empty branch; branch: int64 [n_pairs], of each pair."""
     doc = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
     found = []
@@ -89,13 +89,16 @@ def parts(branch: I64, counts: sparse.csr_array) -> list[Part]:
         shape = (len(docs), len(words))
         inside = sparse.csr_array((counts.data[here], (row, column)), shape=shape)
         inside.sort_indices()
-        found.append(Part(int(place), docs, words.astype(np.int64), inside))
+        found.append(BranchContent(int(place), docs, words.astype(np.int64), inside))
     return found
 
 
 def joined(
-    parts: Sequence[Part], found: Sequence[tuple[F64, F64]], counts: sparse.csr_array, seeds: Seeds
-) -> Within:
+    parts: Sequence[BranchContent],
+    found: Sequence[tuple[F64, F64]],
+    counts: sparse.csr_array,
+    seeds: Seeds,
+) -> BranchTopics:
     """Return the topics of all parts as topics of the corpus, of counts [n_docs, n_words].
 
     found: theta and phi of each part's topics, over its own documents and words. The first topics
@@ -115,7 +118,7 @@ def joined(
         theta[np.ix_(part.docs, mine)] += tokens[:, None] * its_theta
         phi[np.ix_(mine, part.words)] += its_phi
     theta /= theta.sum(axis=1, keepdims=True)
-    return Within(theta, phi / phi.sum(axis=1, keepdims=True), branch)
+    return BranchTopics(theta, phi / phi.sum(axis=1, keepdims=True), branch)
 
 
 MOST_WORDS = 3000
@@ -154,7 +157,7 @@ def by_words(
     counts: sparse.csr_array,
     data: Data,
     n_topics: int,
-    order: Order,
+    order: SweepVariant,
     context: Context,
     dtype: DTypeLike,
     words_per_topic: int = MOST_WORDS,

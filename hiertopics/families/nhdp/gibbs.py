@@ -65,7 +65,7 @@ class Local(NamedTuple):
     n_dk: Annotated[I32, Axes("n_docs", "n_nodes", least=0)]
 
 
-class Given(NamedTuple):
+class SweepInput(NamedTuple):
     """Input of a block's sweep: totals with seed words [K], ``Mixing``, random numbers.
 
     dense: whether each token looks at all nodes.
@@ -211,8 +211,8 @@ def sweep(state: State, data: Cells, context: Context, *, dense: bool = False) -
     prior = Prior(shape.parent, shape.first, shape.inner, mixing.mass, *mixing[2:], *words)
     sizes = _sizes(state, data)
 
-    def given(*block: int) -> Given:
-        return Given(sizes, prior, dense, context.rng("sweep", *block))
+    def given(*block: int) -> SweepInput:
+        return SweepInput(sizes, prior, dense, context.rng("sweep", *block))
 
     return sweep_tokens(state, data.word_bounds, _sweep_block, given)
 
@@ -250,7 +250,7 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
     seeds, n_wk = data.tokens.seeds, state.n_wk.astype(float)
     n_wk[seeds.word, seeds.branches[seeds.name]] -= seeds.weight
     words = common.Words(n_wk, state.eta, seeds)
-    summary = common.summarise(common.Fitted(state.mixing, state.n_dk.astype(float), words))
+    summary = common.summarise(common.SummaryInput(state.mixing, state.n_dk.astype(float), words))
     on_shape = common.notes_on_shape(summary.tree, settings.model.branches)
     notes = (*summary.notes, *on_shape, *notes_on_shards(settings.inference.shards))
     return replace(summary, notes=notes)

@@ -23,7 +23,7 @@ LEAST = 1e-6
 ROUNDS = 6
 
 
-class Hanging:
+class ScoredTree:
     """A tree above given counts, and the log chance of these counts (theory/nhdp 2.1).
 
     n: float64 [n_docs, K], tokens that stop at each node; s: those at and below it. parent: int64

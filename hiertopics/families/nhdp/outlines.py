@@ -39,7 +39,7 @@ def outline(corpus: Corpus, settings: VariationalSettings, context: Context) -> 
     if n_branches < 2:
         raise ValueError("the start finds no branches first")
     branch = branching.branches_of(counts, n_branches, data.seeds, QUICK)
-    group = branching.Linked(counts, branch, n_named, QUICK).groups()
+    group = branching.BranchLinks(counts, branch, n_named, QUICK).groups()
     return _summary(counts, branch, group)
 
 

@@ -11,7 +11,7 @@ from hiertopics.base.arrays import F64
 from hiertopics.contract.model import Components, Context, Posterior, Settings
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.tree import Tree
-from hiertopics.families.flat.burst_kernels import HELD_SWEEPS, Seating
+from hiertopics.families.flat.burst_kernels import HELD_SWEEPS, TableRule
 from hiertopics.families.flat.prediction import seating_of, with_tables
 from hiertopics.families.nhdp import document_kernels
 from hiertopics.families.nhdp.mixing import Mixing
@@ -23,7 +23,7 @@ SWEEPS = 50
 TOLERANCE = 1e-4
 BLOCK = 1024
 
-NOT_SEATED = Seating(
+NOT_SEATED = TableRule(
     MeanTables(0.0, np.zeros(0, np.int32), np.zeros((0, 0, 2), np.float32), np.zeros(0)),
     1.0,
     refit=False,
@@ -49,7 +49,7 @@ def fold_in(
     phi: F64,
     counts: sparse.csr_array,
     context: Context,
-    seating: Seating | None = None,
+    seating: TableRule | None = None,
 ) -> tuple[F64, F64]:
     """Return theta [n_docs, K] of documents by their counts, and tables of pairs, float64.
 

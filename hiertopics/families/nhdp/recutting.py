@@ -19,7 +19,7 @@ from hiertopics.families.nhdp import documents
 from hiertopics.families.nhdp.config import VariationalSettings
 from hiertopics.families.nhdp.layout import Shape, shape_of
 from hiertopics.families.nhdp.learning import learn
-from hiertopics.families.nhdp.shapes import Arranged, arrange, ward
+from hiertopics.families.nhdp.shapes import ArrangedTopics, arrange, ward
 from hiertopics.families.nhdp.summary import mixing_of
 from hiertopics.numeric.mixtures import all_entries
 
@@ -32,7 +32,7 @@ DOCS_AT_ONCE = 4096
 TINY = np.finfo(float).tiny
 
 
-class Moved(NamedTuple):
+class NodeContents(NamedTuple):
     """Contents of the new tree's nodes. theta: float64 CSR [n_docs, K].
 
     tokens: float64 [K_old, K], those that each node of the old tree leaves to each of the new one.
@@ -42,7 +42,7 @@ class Moved(NamedTuple):
     tokens: F64
 
 
-class Way(NamedTuple):
+class ShareTargets(NamedTuple):
     """The new places of an inner node's share of a document.
 
     leaves: those of the old tree below it; usual: float64, their tokens, by which the share of a
@@ -91,7 +91,9 @@ def recut(
     return replace(bare, extra={**tree.extra, **own}), moved.theta
 
 
-def _moved(tree: Tree, theta: sparse.csr_array, lengths: Ints, arranged: Arranged) -> Moved:
+def _moved(
+    tree: Tree, theta: sparse.csr_array, lengths: Ints, arranged: ArrangedTopics
+) -> NodeContents:
     old, shape = shape_of(tree.parent), arranged.shape
     leaves, at = old.leaves, arranged.node
     tokens = np.zeros((old.n_nodes, shape.n_nodes))
@@ -112,19 +114,19 @@ def _moved(tree: Tree, theta: sparse.csr_array, lengths: Ints, arranged: Arrange
     used = tokens[old.inner].sum(axis=1, keepdims=True)
     share = np.divide(tokens[old.inner], used, out=np.zeros_like(tokens[old.inner]), where=used > 0)
     tokens[old.inner] = tree.n_tokens[old.inner, None] * share
-    return Moved(sparse.csr_array(sparse.vstack(parts, format="csr")), tokens)
+    return NodeContents(sparse.csr_array(sparse.vstack(parts, format="csr")), tokens)
 
 
-def _way(tree: Tree, old: Shape, node: int, arranged: Arranged) -> Way:
+def _way(tree: Tree, old: Shape, node: int, arranged: ArrangedTopics) -> ShareTargets:
     below = _below(old, node)[old.leaves]
     leaves = old.leaves[below]
     above = _at_depth(arranged.shape, arranged.node[below], int(old.depth[node]))
     into, place = np.unique(above, return_inverse=True)
     usual = np.maximum(tree.n_tokens[leaves], TINY)
-    return Way(node, leaves, usual, into, np.eye(len(into))[place])
+    return ShareTargets(node, leaves, usual, into, np.eye(len(into))[place])
 
 
-def _shared(rows: F64, way: Way) -> F64:
+def _shared(rows: F64, way: ShareTargets) -> F64:
     """Return an inner node's shares of documents, divided among new nodes, [n_docs, n_into]."""
     share = rows[:, way.leaves]
     share[share.sum(axis=1) == 0] = way.usual
@@ -149,7 +151,7 @@ def _at_depth(shape: Shape, at: I64, depth: int) -> I64:
     return found
 
 
-def _tree(tree: Tree, moved: Moved, arranged: Arranged) -> Tree:
+def _tree(tree: Tree, moved: NodeContents, arranged: ArrangedTopics) -> Tree:
     """Return the tree without what documents share; topics of nodes are means by tokens.
 
     A node to which no token goes has the mean of those below it.

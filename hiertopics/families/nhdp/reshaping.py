@@ -18,7 +18,7 @@ from hiertopics.families.hdp.bursty import tables_of_pairs
 from hiertopics.families.nested.slots import in_order, renumbered
 from hiertopics.families.nhdp import documents
 from hiertopics.families.nhdp.document_kernels import unpack
-from hiertopics.families.nhdp.hanging import LEAST, Hanging
+from hiertopics.families.nhdp.hanging import LEAST, ScoredTree
 from hiertopics.families.nhdp.layout import AnyLocal
 from hiertopics.families.nhdp.learning import refit
 from hiertopics.families.nhdp.state import BurstyState, State
@@ -117,7 +117,7 @@ def tried(
                 break
             counts = rooted(counted(counts.q[:, live], pairs, data), stop, go, n_named)
         before = state.parent.astype(np.int64) if trial else one_level(counts.n.shape[1])
-        tree = Hanging(counts.n, before, stop, go, n_named)
+        tree = ScoredTree(counts.n, before, stop, go, n_named)
         tree.improve()
         merged = merge(tree, counts, pairs, data, model.eta)
         if merged is None and trial and (tree.parent == before).all():
@@ -203,13 +203,13 @@ def rooted(counts: Counts, stop: float, go: float, n_named: int = 0) -> Counts:
         for node in range(n_nodes)
         if not 1 <= node <= n_named
     ]
-    totals = [Hanging(counts.n[:, order], parent, stop, go).total for order in orders]
+    totals = [ScoredTree(counts.n[:, order], parent, stop, go).total for order in orders]
     order = orders[first_largest(totals)]
     return Counts(counts.n[:, order], counts.words[order], counts.q[:, order])
 
 
 def merge(
-    tree: Hanging, counts: Counts, pairs: Pairs, data: Data, eta: float
+    tree: ScoredTree, counts: Counts, pairs: Pairs, data: Data, eta: float
 ) -> tuple[Ints, Counts] | None:
     """Return the tree and its counts after the merges that gain most; None where none gains."""
     seeded = np.zeros_like(counts.words)
@@ -234,7 +234,7 @@ def merge(
 
 
 def _gains(
-    tree: Hanging, counts: Counts, pairs: Pairs, eta: float, seeded: F64
+    tree: ScoredTree, counts: Counts, pairs: Pairs, eta: float, seeded: F64
 ) -> list[tuple[float, int, int]]:
     """Return what merging a node into another gains, where it does.
 

@@ -20,7 +20,7 @@ OTHER, BRANCH, GROUP = 0, 1, 2
 """A branch was found before its topics were, a group has branches below it."""
 
 
-class Arranged(NamedTuple):
+class ArrangedTopics(NamedTuple):
     """A tree above topics.
 
     node: int64 [n_topics], where each topic stands: at a leaf, or, as its own, at an inner node.
@@ -86,7 +86,7 @@ class Node(NamedTuple):
     """A node of a tree that has no numbers yet.
 
     topic: of a leaf; -1 at inner nodes, which may have topics of their own. kind: as in
-    ``Arranged``.
+    ``ArrangedTopics``.
     """
 
     children: list[Node]
@@ -138,7 +138,7 @@ def at_least(root: Node, n_children: int) -> Node:
     return root._replace(children=_in_order(below))
 
 
-def numbered(root: Node) -> Arranged:
+def numbered(root: Node) -> ArrangedTopics:
     """Return a tree whose nodes are numbered breadth first."""
     row = [(root, -1)]
     parent: list[int] = []
@@ -153,7 +153,7 @@ def numbered(root: Node) -> Arranged:
             kind.append(node.kind)
         row = below
     at = np.array([places[topic] for topic in sorted(places)])
-    return Arranged(shape_of(np.array(parent)), at, np.array(kind))
+    return ArrangedTopics(shape_of(np.array(parent)), at, np.array(kind))
 
 
 GAP = 0.75
@@ -189,7 +189,7 @@ POWERS = {True: (0.52,), False: (0.4, 0.68)}
 corpora and in others."""
 
 
-class Found(NamedTuple):
+class Dendrogram(NamedTuple):
     """A dendrogram. children: of each node after the topics; height: float64 [2 T - 1]."""
 
     n_topics: int
@@ -206,13 +206,13 @@ def by_gaps(merges: F64) -> Node:
     """Return the tree of clusters whose height is far below that of their parent."""
     n_topics = len(merges) + 1
     height = np.concatenate([np.zeros(n_topics), merges[:, 2]])
-    found = Found(n_topics, merges[:, :2].astype(np.int64), height)
+    found = Dendrogram(n_topics, merges[:, :2].astype(np.int64), height)
     if n_topics == 1:
         return Node([leaf(0)], -1)
     return _family(found, 2 * n_topics - 2)
 
 
-def _family(found: Found, node: int) -> Node:
+def _family(found: Dendrogram, node: int) -> Node:
     """Return a node of the linkage with the clusters and topics next below it as children."""
     children, waiting = [], [node]
     while waiting:
@@ -335,7 +335,7 @@ def _rest(node: Node, topic: int) -> Node:
     return shortened(node._replace(children=sorted(kept, key=lambda child: child.first)))
 
 
-def find(merges: F64, usage: Usage, n_named: int = 0, least: int = 2) -> Arranged:
+def find(merges: F64, usage: Usage, n_named: int = 0, least: int = 2) -> ArrangedTopics:
     """Return the tree above topics of this linkage, used like this.
 
     The first ``n_named`` topics are those of as many branches. least: children of an inner node.
@@ -353,7 +353,9 @@ def find(merges: F64, usage: Usage, n_named: int = 0, least: int = 2) -> Arrange
     return numbered(at_least(with_names(root, n_named), least))
 
 
-def arrange(merges: F64, branches: Sequence[int], n_named: int = 0, least: int = 2) -> Arranged:
+def arrange(
+    merges: F64, branches: Sequence[int], n_named: int = 0, least: int = 2
+) -> ArrangedTopics:
     """Return the tree of these cuts: 1 < n < topics clusters at each level, coarse to fine.
 
     The first ``n_named`` topics are those of as many branches: a cluster of several is cut further.
@@ -365,7 +367,7 @@ def arrange(merges: F64, branches: Sequence[int], n_named: int = 0, least: int =
     return numbered(at_least(with_names(root, n_named), least))
 
 
-def find_within(branch: I64, features: F64, n_named: int = 0, least: int = 2) -> Arranged:
+def find_within(branch: I64, features: F64, n_named: int = 0, least: int = 2) -> ArrangedTopics:
     """Return the tree above topics of branches that were found first.
 
     branch: int64 [T], that of each topic; features: float64 [T, n_words]. The first ``n_named``
@@ -387,7 +389,7 @@ FAMILY = 12
 
 def find_grouped(
     branch: I64, group: I64, features: F64, n_named: int = 0, least: int = 2
-) -> Arranged:
+) -> ArrangedTopics:
     """Return the tree above topics of branches that were found first, and of groups of these.
 
     branch: int64 [T], that of each topic; group: int64 [n_branches]; a group of one is that branch.
@@ -438,7 +440,7 @@ def arrange_grouped(
     finer: Sequence[int] = (),
     n_named: int = 0,
     least: int = 2,
-) -> Arranged:
+) -> ArrangedTopics:
     """Return the tree of levels of groups, coarse to fine, of branches and of their families.
 
     branch: int64 [T]; groups: int64 [n_branches] each; finer: how many families there are in all,

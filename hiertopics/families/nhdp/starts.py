@@ -30,7 +30,7 @@ from hiertopics.families.flat.layout import (
     some_of,
 )
 from hiertopics.families.flat.summary import LIVE_TOKENS, document_weights
-from hiertopics.families.flat.variational import IN_FIXED_ORDER, Order, Responsibilities
+from hiertopics.families.flat.variational import IN_FIXED_ORDER, Responsibilities, SweepVariant
 from hiertopics.families.hdp import burst_learning, bursts, few_bursty, posteriors
 from hiertopics.families.hdp import bursty as orders
 from hiertopics.families.hdp.few import FEW, are_many
@@ -43,13 +43,13 @@ from hiertopics.families.nhdp import (
     reshaping,
 )
 from hiertopics.families.nhdp.config import VariationalInference, most_leaves, sized
-from hiertopics.families.nhdp.flat_starts import Part, Within
+from hiertopics.families.nhdp.flat_starts import BranchContent, BranchTopics
 from hiertopics.families.nhdp.layout import Ancestry, AnyLocal
 from hiertopics.families.nhdp.learning import refit
 from hiertopics.families.nhdp.shapes import (
     GROUP,
     OTHER,
-    Arranged,
+    ArrangedTopics,
     Usage,
     arrange,
     arrange_grouped,
@@ -142,7 +142,7 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
 
 def in_other_shapes(
     flat: FlatTopics,
-    arranged: Arranged,
+    arranged: ArrangedTopics,
     data: Data,
     settings: Settings,
     context: Context,
@@ -220,7 +220,7 @@ def branch_level(levels: Sequence[int], n_branches: int) -> int:
 
 def grouped(
     n_branches: int, data: Data, settings: Settings, context: Context, dtype: DTypeLike
-) -> tuple[FlatTopics, Arranged]:
+) -> tuple[FlatTopics, ArrangedTopics]:
     """Return the topics of branches, and the tree of groups of these branches.
 
     Topics are found within branches, or, of long documents, in the whole corpus.
@@ -231,7 +231,7 @@ def grouped(
     find_topics = topics_across if are_long(data) else topics_within
     flat, inside = find_topics(branch, data, settings, context, dtype)
     described = features(flat, data)
-    linked = branching.Linked(counts, branch, n_named)
+    linked = branching.BranchLinks(counts, branch, n_named)
     cuts, least = settings.model.branches, settings.model.least_children
     if cuts == "auto":
         return flat, find_grouped(inside, linked.groups(), described, n_named, least)
@@ -282,7 +282,7 @@ def topics_within(
     total = before + len(parts) + stages[1]
     n_topics = flat_starts.n_clusters(counts, model.truncation - len(data.seeds.names))
 
-    def inside(part: Part) -> FlatTopics:
+    def inside(part: BranchContent) -> FlatTopics:
         share = part.counts.sum() / counts.sum()
         own = Settings(
             structs.replace(model, truncation=max(round(share * n_topics), 2), seeds=None),
@@ -333,7 +333,7 @@ def seen_in_parts(branch: I64, data: Data, context: Context) -> I64:
     return np.where(in_documents(data, docs), ASIDE, branch)
 
 
-def plan_inside(plan: Plan | None, part: Part, counts: sparse.csr_array) -> Plan | None:
+def plan_inside(plan: Plan | None, part: BranchContent, counts: sparse.csr_array) -> Plan | None:
     """Return the plan of bursts inside a branch, where nothing is learned of them.
 
     A part of a document is as bursty as the whole if its concentration is that part of the whole's;
@@ -385,7 +385,7 @@ def branch_of_pairs(
 
 def order_of(
     n_topics: int, n_pairs: int, inference: VariationalInference, *, bursty: bool
-) -> Order:
+) -> SweepVariant:
     """Return the way to keep q(z) for n pairs and flat topics."""
     kept = inference.responsibilities
     if kept == "few" or (kept == "auto" and are_many(n_pairs, n_topics)):
@@ -393,7 +393,7 @@ def order_of(
     return orders.IN_FIXED_ORDER if bursty else IN_FIXED_ORDER
 
 
-def changes_of(order: Order) -> bursts.Changes:
+def changes_of(order: SweepVariant) -> bursts.DocumentMoves:
     """Return how bursty documents leave and join."""
     return bursts.ENTRIES if order is few_bursty.FEW else bursts.ROWS
 
@@ -409,7 +409,7 @@ def flat_topics(
 
 
 def fit_flat(
-    begun: Responsibilities, data: Data, n_iterations: int, order: Order, context: Context
+    begun: Responsibilities, data: Data, n_iterations: int, order: SweepVariant, context: Context
 ) -> tuple[FlatTopics, I64]:
     """Return the result of hdp-cvb0 from this start, and the selected topics of it.
 
@@ -455,7 +455,7 @@ def step_flat(
     data: Data,
     settings: PosteriorSettings,
     context: Context,
-    order: Order,
+    order: SweepVariant,
 ) -> None:
     """Do an iteration of flat topics; with bursty documents, also update their bursts."""
     bursty = data.bursts is not None
@@ -468,7 +468,7 @@ def step_flat(
 
 
 def begin_flat(
-    data: Data, settings: Settings, order: Order, context: Context, dtype: DTypeLike
+    data: Data, settings: Settings, order: SweepVariant, context: Context, dtype: DTypeLike
 ) -> Responsibilities:
     """Return q(z) of flat topics before the first sweep: by words, or drawn."""
     n_topics = settings.model.truncation
@@ -478,7 +478,7 @@ def begin_flat(
     return flat_starts.by_words(counts_of(data), data, n_topics, order, context, dtype, n_words)
 
 
-class Known(NamedTuple):
+class PieceMixtures(NamedTuple):
     """theta [n_docs, T] of a piece's documents and phi [n_words, T]."""
 
     theta: Floats
@@ -487,16 +487,16 @@ class Known(NamedTuple):
 
 
 def known(
-    within: Within, data: Data, order: Order, context: Context, dtype: DTypeLike
+    within: BranchTopics, data: Data, order: SweepVariant, context: Context, dtype: DTypeLike
 ) -> Responsibilities:
     """Return q(z) proportional to theta phi of these topics, and its counts."""
     phi = np.ascontiguousarray(within.phi.T, dtype)
     rows = np.split(within.theta.astype(dtype, copy=False), data.cells.doc_bounds[1:-1])
-    messages = [Known(theta, phi, data.seeds) for theta in rows]
+    messages = [PieceMixtures(theta, phi, data.seeds) for theta in rows]
     return order.begun(data, _as_known, messages, phi.shape[1], context, dtype)
 
 
-def _as_known(piece: InCells, given: Known, first: int, last: int) -> Floats:
+def _as_known(piece: InCells, given: PieceMixtures, first: int, last: int) -> Floats:
     doc, word = pairs_of(piece.cells, first, last)
     rows = given.theta[doc] * given.phi[word]
     rows /= rows.sum(axis=1, keepdims=True)
@@ -514,7 +514,7 @@ def features(flat: FlatTopics, data: Data) -> F64:
 
 def begin(
     flat: FlatTopics,
-    arranged: Arranged,
+    arranged: ArrangedTopics,
     data: Data,
     settings: Settings,
     context: Context,
@@ -527,7 +527,7 @@ def begin(
 
 def divided(
     division: Division,
-    arranged: Arranged,
+    arranged: ArrangedTopics,
     data: Data,
     settings: Settings,
     context: Context,
@@ -596,7 +596,7 @@ def _divided(piece: Piece, division: Division) -> AnyLocal:
 
 def divide(
     flat: FlatTopics,
-    arranged: Arranged,
+    arranged: ArrangedTopics,
     data: Data,
     inference: VariationalInference,
     dtype: DTypeLike,
@@ -638,7 +638,11 @@ def at_nodes(theta: F64, at: I64, n_nodes: int, dtype: DTypeLike) -> Floats:
 
 
 def _divided_words(
-    flat: FlatTopics, phi: F64, shared: F64, arranged: Arranged, inference: VariationalInference
+    flat: FlatTopics,
+    phi: F64,
+    shared: F64,
+    arranged: ArrangedTopics,
+    inference: VariationalInference,
 ) -> tuple[F64, F64, F64]:
     """Return leaf_part, lent and inner_phi of some words, [K, n_words].
 
@@ -665,7 +669,7 @@ def _divided_words(
     return leaf_part, lent, above
 
 
-def shared_topics(flat: FlatTopics, arranged: Arranged) -> F64:
+def shared_topics(flat: FlatTopics, arranged: ArrangedTopics) -> F64:
     """Return the common words of the topics below each inner node, float64 [n_inner, n_words].
 
     Their geometric mean, weighted by tokens, scaled to sum to 1 (theory/nhdp 6.2).

@@ -14,7 +14,7 @@ from hiertopics.base.errors import NumericalError
 from hiertopics.contract.engine import Pieces
 from hiertopics.contract.model import Context, Settings
 from hiertopics.corpus.data.seedwords import Seeds
-from hiertopics.families.flat.burst_kernels import Seating
+from hiertopics.families.flat.burst_kernels import TableRule
 from hiertopics.families.flat.layout import Block, Data, Piece, take_turns
 from hiertopics.families.flat.variational import MAX_DRIFT, recount_is_due, require_sound
 from hiertopics.families.nhdp import document_kernels, sweep_kernels
@@ -64,11 +64,11 @@ class BurstyState(State):
     burst_concentration: Annotated[float, Axes(least=POSITIVE)]
 
 
-def seating_of(state: State, data: Data) -> Seating | None:
+def seating_of(state: State, data: Data) -> TableRule | None:
     """Return how tables are found; None where documents are not bursty."""
     if data.bursts is None or not isinstance(state, BurstyState):
         return None
-    return Seating(data.bursts.means, float(state.burst_concentration))
+    return TableRule(data.bursts.means, float(state.burst_concentration))
 
 
 def by_tables(piece: Piece, local: AnyLocal) -> tuple[Piece, Local]:
@@ -111,13 +111,13 @@ def counted(
     return state
 
 
-class Given(NamedTuple):
+class SweepInput(NamedTuple):
     """Input of a block's sweep besides rows of words."""
 
     n_k: F64
     ancestry: Ancestry
     rates: Rates
-    seating: Seating | None
+    seating: TableRule | None
 
 
 def sweep(state: State, data: Data, eta: float) -> None:
@@ -134,7 +134,7 @@ def sweep(state: State, data: Data, eta: float) -> None:
             turn,
             (state.n_wk,),
             data.word_bounds,
-            lambda *block: Given(state.n_k + seeded, ancestry, rates, seating),
+            lambda *block: SweepInput(state.n_k + seeded, ancestry, rates, seating),
         )
         for moved in moves:
             state.n_k += moved

@@ -49,7 +49,7 @@ class Words(NamedTuple):
     seeds: Seeds = seedwords.NONE
 
 
-class Fitted(NamedTuple):
+class SummaryInput(NamedTuple):
     """The result of every method, by node. n_di [n_docs, K]: (expected) counts."""
 
     mixing: Mixing
@@ -65,7 +65,7 @@ EXTRA = {
 """What ``mixing_of`` needs of a tree."""
 
 
-def summarise(fitted: Fitted) -> Summary:
+def summarise(fitted: SummaryInput) -> Summary:
     """Return the tree of nodes with a token, and theta of the training documents.
 
     Of nodes that have less than one token at and below them what they hold goes to their parent,

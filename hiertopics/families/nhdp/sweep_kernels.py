@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hiertopics.base.arrays import F64, I32, I64, U32, Bools, Floats
-from hiertopics.families.flat.burst_kernels import Seating, seated
+from hiertopics.families.flat.burst_kernels import TableRule, seated
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.nhdp.document_kernels import pack, unpack
 from hiertopics.families.nhdp.lane_kernels import lay_inner, lay_out, most_columns, room_for_places
@@ -53,7 +53,7 @@ def sweep_block(
     ancestry: Ancestry,
     rates: Rates,
     pair_tables: Floats,
-    seating: Seating | None,
+    seating: TableRule | None,
 ) -> int:
     """Visit each pair of a block once: refit q(z) and move the counts (theory/nhdp 3.1).
 
@@ -174,7 +174,7 @@ def visit(
     doc_tables: float,
     rest: float,
     elsewhere: F64,
-    seating: Seating | None,
+    seating: TableRule | None,
 ) -> bool:
     """Visit the pairs of one document; False: weights are not finite.
 

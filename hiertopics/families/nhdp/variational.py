@@ -114,7 +114,7 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
     counted = common.Words(n_wi, settings.model.eta, data.seeds)
     if data.n_docs * len(state.n_k) <= common.MOST_ENTRIES:
         n_di = np.concatenate(local.ask(_documents_anew, len(state.n_k)))
-        summary = common.summarise(common.Fitted(state.mixing, n_di, counted))
+        summary = common.summarise(common.SummaryInput(state.mixing, n_di, counted))
     else:
         left = common.pruning(state.mixing, n_wi.sum(axis=0, dtype=np.float64))
         parts = local.ask(_theta, left)

@@ -52,7 +52,7 @@ GRAPHS = ("edges",)
 """Formats whose documents are rows of a graph."""
 
 
-class Drawn(NamedTuple):
+class ScoringTopics(NamedTuple):
     """Topics that documents are scored by, and theta of the training documents under them.
 
     number: which of the kept draws it is, None for the run's own tree.
@@ -63,7 +63,7 @@ class Drawn(NamedTuple):
     number: int | None
 
 
-class Learning(NamedTuple):
+class CacheInput(NamedTuple):
     """Input of the learning of caches. train: the training documents, None if not needed."""
 
     source: str
@@ -71,7 +71,7 @@ class Learning(NamedTuple):
     train: Any
 
 
-def learning(request: Request, job: Job, source: str, seed: int) -> Learning | None:
+def learning(request: Request, job: Job, source: str, seed: int) -> CacheInput | None:
     """Return the input for the caches of this job; None, with a note, if there is none.
 
     Raises UsageError for a source that does not exist, for documents that are no text, and for
@@ -90,11 +90,11 @@ def learning(request: Request, job: Job, source: str, seed: int) -> Learning | N
     if not (job.observed.data > 1).any():
         _note("no document repeats a word in its seen part: the scores with cache are the plain")
         return None
-    return Learning(source, seed, train)
+    return CacheInput(source, seed, train)
 
 
 def scored_with_cache(
-    request: Request, job: Job, given: Learning, drawn: Drawn, theta: sparse.csr_array
+    request: Request, job: Job, given: CacheInput, drawn: ScoringTopics, theta: sparse.csr_array
 ) -> tuple[Cache | None, F64]:
     """Return a cache, and p(w | d) under it for each stored entry of ``job.scored``.
 
@@ -107,7 +107,7 @@ def scored_with_cache(
     if given.source == TRAINING:
         cache = learn(_trial_of_training(request.run, given, drawn), TRAINING)
     else:
-        cache = learn_from_seen(_Placing(request, job, drawn), seen, given.seed)
+        cache = learn_from_seen(_TokenInference(request, job, drawn), seen, given.seed)
     trial = trial_of(seen, job.scored, lambda counts: word_chances(theta, phi, counts))
     if cache is None:
         _note("no document is long enough to learn a cache from: the scores with it are the plain")
@@ -167,10 +167,10 @@ def _is_graph(run: RunDir) -> bool:
     return False
 
 
-class _Placing:
+class _TokenInference:
     """The run's own inference of some of a job's documents by another part of their tokens."""
 
-    def __init__(self, request: Request, job: Job, drawn: Drawn) -> None:
+    def __init__(self, request: Request, job: Job, drawn: ScoringTopics) -> None:
         self._request, self._job, self._drawn = request, job, drawn
 
     def __call__(self, docs: I64, counts: sparse.csr_array) -> AtCells:
@@ -190,7 +190,7 @@ def _select(tags: Tags | None, docs: I64) -> Tags | None:
     return None if tags is None else tags.select(docs)
 
 
-def _trial_of_training(run: RunDir, given: Learning, drawn: Drawn) -> Trial:
+def _trial_of_training(run: RunDir, given: CacheInput, drawn: ScoringTopics) -> Trial:
     """Return training documents, each placed under topics without its own tokens."""
     lengths = given.train.doc_lengths
     docs = documents_of(sparse.csr_array(lengths[:, None]), given.seed, MOST_TRAINING_DOCS)
@@ -209,7 +209,7 @@ def _chances_without_own(
     corpus: Corpus,
     parts: tuple[sparse.csr_array, sparse.csr_array],
     docs: I64,
-    drawn: Drawn,
+    drawn: ScoringTopics,
 ) -> Iterator[tuple[F64, F64]]:
     """Yield p_w at the entries of the seen part and of the rest, document by document."""
     seen, _ = parts

@@ -135,7 +135,7 @@ def _result(request: Request, job: Job, options: EmpiricalOptions, by_block: F64
     return HeldoutResult(metrics, job.split, arrays | {"log_likelihood_by_block": by_block})
 
 
-class Part(NamedTuple):
+class SampleBlock(NamedTuple):
     """Some of the documents to draw: how many, from which tree, for which block of them."""
 
     draw: int
@@ -143,7 +143,7 @@ class Part(NamedTuple):
     n_samples: int
 
 
-def parts(n_samples: int, n_draws: int, n_blocks: int) -> list[Part]:
+def parts(n_samples: int, n_draws: int, n_blocks: int) -> list[SampleBlock]:
     """Spread samples evenly over draws and, in the same order, over disjoint blocks."""
     by_draw = [n_samples * draw // n_draws for draw in range(n_draws + 1)]
     by_block = [n_samples * block // n_blocks for block in range(n_blocks + 1)]
@@ -152,7 +152,7 @@ def parts(n_samples: int, n_draws: int, n_blocks: int) -> list[Part]:
     draws = np.searchsorted(by_draw, ends) - 1
     blocks = np.searchsorted(by_block, ends) - 1
     sizes = np.diff(cuts)
-    return [Part(*map(int, part)) for part in zip(draws, blocks, sizes, strict=True)]
+    return [SampleBlock(*map(int, part)) for part in zip(draws, blocks, sizes, strict=True)]
 
 
 class Documents:

@@ -37,8 +37,8 @@ from hiertopics.runs.soundness import check_fitted
 from hiertopics.scoring.cache import SEEN, Trial, bursty_chances, seen_before
 from hiertopics.scoring.protocols.caching import (
     WITH_CACHE,
-    Drawn,
-    Learning,
+    CacheInput,
+    ScoringTopics,
     cache_fields,
     learning,
     scored_with_cache,
@@ -208,7 +208,7 @@ def _chances(tree: Tree, placed: Posterior, job: Job) -> F64:
 
 
 def score_with_cache(
-    request: Request, job: Job, placed: Posterior, given: Learning | None, *, average: bool
+    request: Request, job: Job, placed: Posterior, given: CacheInput | None, *, average: bool
 ) -> HeldoutResult:
     """Score as ``score_words`` does, and with a cache; ``average``: by the mean of each over draws.
 
@@ -216,7 +216,11 @@ def score_with_cache(
     and both scores are those of the mixture.
     """
     run = request.run
-    drawn = _draws(request, job) if average else iter([(Drawn(run.tree, run.theta, None), placed)])
+    drawn = (
+        _draws(request, job)
+        if average
+        else iter([(ScoringTopics(run.tree, run.theta, None), placed)])
+    )
     own, cached, caches = [], [], []
     for topics, at in drawn:
         own.append(_chances(topics.tree, at, job))
@@ -272,11 +276,11 @@ def _paths_of(placed: Posterior) -> PathMixture:
     return placed.mixture
 
 
-def _draws(request: Request, job: Job) -> Iterator[tuple[Drawn, Posterior]]:
+def _draws(request: Request, job: Job) -> Iterator[tuple[ScoringTopics, Posterior]]:
     """Yield the kept draws, each with where the documents lie under it; UsageError without any."""
     drawn = None
     for number, (tree, theta) in enumerate(request.run.draws()):
-        drawn = Drawn(tree, theta, number)
+        drawn = ScoringTopics(tree, theta, number)
         yield drawn, Posterior(theta) if job.observed is None else place(request, job, tree, number)
     if drawn is None:
         raise UsageError(f"{request.run.path} kept no draws to average over")

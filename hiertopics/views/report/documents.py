@@ -28,7 +28,7 @@ SMALLEST = 5
 BLOCK = 2048
 
 
-class Known(NamedTuple):
+class TrainingDocuments(NamedTuple):
     """A run's facts about its training documents, a row each.
 
     names, snippets: None where they have none. counts: CSR [n_docs, n_words] or None. tags: by what
@@ -42,7 +42,7 @@ class Known(NamedTuple):
     problem: str | None
 
 
-def known_documents(run: RunDir) -> Known:
+def known_documents(run: RunDir) -> TrainingDocuments:
     """Return facts of documents from the run, and from its corpus if that is there."""
     kept = run.documents or Documents(None, {}, None)
     names = None if kept.names is None else list(kept.names)
@@ -51,9 +51,11 @@ def known_documents(run: RunDir) -> Known:
         train = read_original(run).train
     except HiertopicsError as error:
         folder = f"{Path(str(run.experiment.data.corpus)).parent}/"
-        return Known(names, None, dict(kept.tags), snippets, str(error).replace(folder, ""))
+        return TrainingDocuments(
+            names, None, dict(kept.tags), snippets, str(error).replace(folder, "")
+        )
     marks = {"groups": train.groups, "labels": train.labels}
-    return Known(
+    return TrainingDocuments(
         names if train.doc_ids is None else list(train.doc_ids),
         train.counts if isinstance(train, Corpus) else None,
         {**kept.tags, **{name: tags for name, tags in marks.items() if tags is not None}},

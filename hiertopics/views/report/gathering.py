@@ -28,8 +28,8 @@ from hiertopics.views.remarks import parse_sides, tags_of
 from hiertopics.views.report.agreement import agreement_part
 from hiertopics.views.report.card import card_of, key_of
 from hiertopics.views.report.documents import (
-    Known,
     Shares,
+    TrainingDocuments,
     columns_part,
     contents_of,
     entries_of,
@@ -37,7 +37,7 @@ from hiertopics.views.report.documents import (
     leading,
     shares_of,
 )
-from hiertopics.views.report.lead import Known as LeadOf
+from hiertopics.views.report.lead import LeadInput as LeadOf
 from hiertopics.views.report.lead import lead_part
 from hiertopics.views.report.matching import (
     comparison_part,
@@ -76,7 +76,7 @@ SPARE = 1000
 """Bytes for what is said to be left out."""
 
 
-class Asked(NamedTuple):
+class ReportRequest(NamedTuple):
     """The requested report. words: per node and weight of relevance. limit: bytes in all.
 
     text: whether words of single documents may be shown. sides: ``NAME=FILE`` of metadata. cut:
@@ -95,7 +95,7 @@ class Asked(NamedTuple):
     title: str | None = None
 
 
-class Placed(NamedTuple):
+class ReportTree(NamedTuple):
     """A run's tree in the form of a report, and its documents' places there."""
 
     tree: Tree
@@ -103,7 +103,7 @@ class Placed(NamedTuple):
     shares: Shares
 
 
-def gather(run: RunDir, other: RunDir | None, asked: Asked, overhead: int) -> Box:
+def gather(run: RunDir, other: RunDir | None, asked: ReportRequest, overhead: int) -> Box:
     """Return the parts of a run's report, with those of a comparison where there is another run.
 
     overhead: bytes of the page without its data. Raises UsageError where not even the tree fits,
@@ -131,7 +131,7 @@ def gather(run: RunDir, other: RunDir | None, asked: Asked, overhead: int) -> Bo
 class _Gathering:
     """One report in the making: what is needed more than once, and what had to be left out."""
 
-    def __init__(self, run: RunDir, other: RunDir | None, asked: Asked) -> None:
+    def __init__(self, run: RunDir, other: RunDir | None, asked: ReportRequest) -> None:
         self.run, self.other, self.asked = run, other, asked
         self.left_out: list[str] = []
         self.tags: dict[str, Tags] = {
@@ -145,7 +145,7 @@ class _Gathering:
         self.n_listed = 0
 
     @cached_property
-    def known(self) -> Known:
+    def known(self) -> TrainingDocuments:
         """What the run's corpus says of its documents; --side name gives them other names."""
         known = known_documents(self.run)
         if (given := self.tags.pop(NAMES, None)) is not None:
@@ -174,7 +174,7 @@ class _Gathering:
         layout = lay_out(tree, min_docs)
         if not len(layout.rows):
             layout = lay_out(tree)
-        self.placed = Placed(tree, layout, shares_of(run, tree, layout))
+        self.placed = ReportTree(tree, layout, shares_of(run, tree, layout))
         hidden = len(tree.shown) - len(layout.rows)
         if hidden:
             small = f"{hidden} nodes with fewer than {min_docs} documents are left out"

@@ -30,7 +30,7 @@ FEWEST, MOST_GROUPS = 10, 30
 """Documents of each side of a comparison, and values of a column that is read as groups."""
 
 
-class Known(NamedTuple):
+class LeadInput(NamedTuple):
     """Input of the paragraph.
 
     tags: columns of metadata by name. card: the model card. nouns: of what a tree counts, "words"
@@ -45,7 +45,7 @@ class Known(NamedTuple):
     nouns: str
 
 
-def lead_part(known: Known) -> list[Piece]:
+def lead_part(known: LeadInput) -> list[Piece]:
     """Return the paragraph: sentences on size, branches, change, documents that fit nowhere."""
     branches = branches_of(known.layout)
     below = np.asarray(known.shares.below[:, branches].toarray())
@@ -86,7 +86,7 @@ def _joined(pieces: Sequence[Piece]) -> list[Piece]:
     return found
 
 
-def _size(known: Known, branches: I64) -> list[Piece]:
+def _size(known: LeadInput, branches: I64) -> list[Piece]:
     corpus, n = known.card["corpus"], len(known.layout.rows)
     n_docs = corpus["n_docs"]
     told = "The documents are" if n_docs is None else f"{n_docs:,} documents"
@@ -99,7 +99,7 @@ def _size(known: Known, branches: I64) -> list[Piece]:
     return [f"{told} in {len(branches):,} {many}{more}."]
 
 
-def _largest(known: Known, branches: I64) -> list[Piece]:
+def _largest(known: LeadInput, branches: I64) -> list[Piece]:
     tree, rows = known.tree, known.layout.rows[branches]
     sizes = tree.subtree_weight[rows]
     order = np.argsort(-sizes, kind="stable")[:N_NAMED]
@@ -120,7 +120,7 @@ def _support(tree: Tree) -> list[Piece]:
     return [f"{note.rstrip('.')}."] if note else []
 
 
-def _nowhere(known: Known, below: F64) -> list[Piece]:
+def _nowhere(known: LeadInput, below: F64) -> list[Piece]:
     """Return in how many documents no branch has a third of the tokens."""
     if known.nouns != "words" or below.shape[1] < 2 or not len(below):
         return []
@@ -138,7 +138,7 @@ def _prediction(card: Mapping[str, Any]) -> list[Piece]:
     return []
 
 
-def _change(known: Known, branches: I64, below: F64) -> list[Piece]:
+def _change(known: LeadInput, branches: I64, below: F64) -> list[Piece]:
     """Return what grows over the first column of dates or numbers, or stands out in a group."""
     if not len(branches):
         return []

@@ -9,7 +9,7 @@ import numpy as np
 from hiertopics.base.arrays import I64, Bools
 from hiertopics.base.errors import UsageError
 from hiertopics.base.visible import visible
-from hiertopics.corpus.data.matching import Named, affinities, matched
+from hiertopics.corpus.data.matching import TreeNodes, affinities, matched
 from hiertopics.corpus.data.tree import ROOT, Tree
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir
@@ -61,7 +61,8 @@ def comparison_part(
     own place in the other run is held, too.
     """
     affinity = affinities(
-        Named(tree, layout.rows, run.vocab), Named(other_tree, other_layout.rows, other.vocab)
+        TreeNodes(tree, layout.rows, run.vocab),
+        TreeNodes(other_tree, other_layout.rows, other.vocab),
     )
     pairs = matched(affinity)
     part: dict[str, Any] = {

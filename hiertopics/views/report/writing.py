@@ -19,7 +19,7 @@ from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.views.levels import in_levels, parse_cut, supported_part
 from hiertopics.views.render import View, few_documents
 from hiertopics.views.render.trees import to_lists
-from hiertopics.views.report.gathering import Asked, gather
+from hiertopics.views.report.gathering import ReportRequest, gather
 from hiertopics.views.report.lead import lead_text
 from hiertopics.views.report.packing import DEFAULT_LIMIT, parse_size
 
@@ -84,7 +84,9 @@ def report(
         files.require_place(target)
     if len({target.absolute() for target in targets}) < len(targets):
         raise UsageError(f"{path} cannot be both the page and its data; choose another name")
-    asked = Asked(words, parse_size(limit), text, tuple(sides), cut, supported, words_by, title)
+    asked = ReportRequest(
+        words, parse_size(limit), text, tuple(sides), cut, supported, words_by, title
+    )
     page, data, left_out = made_page(opened(run), None if other is None else opened(other), asked)
     writers = {path: files.as_text(page)}
     if json is not None:
@@ -94,7 +96,7 @@ def report(
 
 
 def made_page(
-    run: RunDir, other: RunDir | None, asked: Asked
+    run: RunDir, other: RunDir | None, asked: ReportRequest
 ) -> tuple[str, dict[str, Any], tuple[str, ...]]:
     """Return the page, its data and the omissions of both, in sentences.
 

@@ -315,7 +315,7 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
     n_wn, own = chain.n_wk[:, live], -data.seeds.weight
     np.add.at(n_wn, (data.seeds.word, number[chain.first[1] + data.seeds.name]), own)
     return common.summarise(
-        common.Fitted(
+        common.SummaryInput(
             parent=parent,
             n_wn=n_wn,
             slot_probs=slots,

@@ -34,7 +34,7 @@ from hiertopics.base.arrays import F32, F64, I8, I32, I64
 from hiertopics.contract.engine import stacked
 from hiertopics.contract.model import Context
 from hiertopics.corpus.data.seedwords import NONE, Seeds
-from hiertopics.families.flat.token_layout import Data, Part, part_of
+from hiertopics.families.flat.token_layout import Data, PieceDocuments, part_of
 from hiertopics.families.ncrp.config import GibbsSettings as Settings
 from hiertopics.families.ncrp.sampler import backend as collapsed
 from hiertopics.families.ncrp.sampler import chain_kernels, partial_kernels
@@ -93,7 +93,7 @@ def draw_topics(
     drawn = shards.context.deal(
         _draw_masses,
         [
-            Drawing(chain.n_wk[part], node, prior.eta, key, part.start, own)
+            TopicDrawInput(chain.n_wk[part], node, prior.eta, key, part.start, own)
             for part, own in shards.parts(n_words, "words")
         ],
     )
@@ -104,7 +104,7 @@ def draw_topics(
     return Topics(path, first[path[:, -1]], log_weight, root, below)
 
 
-class Drawing(NamedTuple):
+class TopicDrawInput(NamedTuple):
     """Input of the draw of topics for some words. first: the number of the first word."""
 
     n_wk: I32
@@ -115,7 +115,7 @@ class Drawing(NamedTuple):
     rng: np.random.Generator
 
 
-def _draw_masses(words: Drawing) -> tuple[F32, F64]:
+def _draw_masses(words: TopicDrawInput) -> tuple[F32, F64]:
     """Return masses [n_words, K], and their sums by node."""
     n_words, n_nodes = len(words.n_wk), len(words.node)
     mass = np.empty((n_words, n_nodes), np.float32)
@@ -181,7 +181,7 @@ def redraw(
 class Documents(NamedTuple):
     """Documents to be redrawn: n_dl [n, L]; places in the order and rows in ``topics`` [n]."""
 
-    part: Part
+    part: PieceDocuments
     n_dl: I32
     place: I64
     number: I64

@@ -47,10 +47,10 @@ from hiertopics.families.ncrp.variational.slot_kernels import Cells
 from hiertopics.families.ncrp.variational.state import (
     CELLS,
     Data,
-    Given,
+    PassMessage,
+    SlotProbabilities,
     State,
     Sums,
-    Weighing,
     added,
     bounds,
     build_piece,
@@ -137,7 +137,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
         _learn(state, sums, inference)
     if not inference.batch_size:
         state = heavier_first(state, sums.slot, state.gamma)
-    made = moves.Made(0, 0)
+    made = moves.RoundResult(0, 0)
     if inference.moves != "none" and context.iteration % inference.moves_every == 0:
         state, made = moves.round_of_moves(state, data, settings, context)
     n_tokens = max(float(data.doc_lengths.sum()), 1.0)
@@ -195,7 +195,7 @@ def _visit(state: State, data: Data, docs: I64, rounds: int) -> Sums:
 class Batch(NamedTuple):
     """Message of a pass to some documents of a piece, int64 [n]."""
 
-    given: Given
+    given: PassMessage
     docs: I64
 
 
@@ -220,7 +220,7 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
     room, tau = beside(data.cells.word), state.tau
     weights = room.empty(tau.shape, np.float64)
     np.divide(tau, tau.sum(axis=1, keepdims=True), out=weights)
-    fitted = common.Fitted(
+    fitted = common.SummaryInput(
         parent=state.parent,
         n_wn=n_wn,
         slot_probs=_slot_probs(state, room),
@@ -240,7 +240,7 @@ def _slot_probs(state: State, room: Room) -> sparse.csr_array:
     return stacked_rows(state.local.ask(_rows, state.weighing()), state.n_nodes, room)
 
 
-def _rows(piece: Cells, local: Any, weighing: Weighing) -> Entries:
+def _rows(piece: Cells, local: Any, weighing: SlotProbabilities) -> Entries:
     room, lengths = beside(piece.word), [np.empty(0, np.int64)]
     values, columns = room.growing(np.float64), room.growing(np.int32)
     for chances in weighing.blocks(piece, local):

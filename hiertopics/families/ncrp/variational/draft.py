@@ -18,13 +18,13 @@ from scipy.special import xlogy
 from hiertopics.base.arrays import F64, I32, I64, Floats
 from hiertopics.contract.engine import Pieces
 from hiertopics.families.ncrp.variational.slot_kernels import Cells
-from hiertopics.families.ncrp.variational.state import State, Weighing, words_by_level
+from hiertopics.families.ncrp.variational.state import SlotProbabilities, State, words_by_level
 from hiertopics.families.nested.slots import fit_sticks, in_order, nodes_of, renumbered
 
 GONE = -2
 
 
-class Seating(NamedTuple):
+class SlotMoves(NamedTuple):
     """Changes of slots: ``moved`` are pairs of nodes, where the first lost its documents to the
     second, in order. n_nodes: the new number of nodes.
     """
@@ -46,7 +46,7 @@ class Documents(NamedTuple):
     """The pieces with q of slots, and the way to compute q."""
 
     local: Pieces[Cells, Any]
-    weighing: Weighing
+    weighing: SlotProbabilities
 
 
 @dataclass
@@ -67,9 +67,9 @@ class Draft:
     _lost: dict[tuple[int, int], float] = field(default_factory=dict)
 
     @property
-    def seating(self) -> Seating:
+    def seating(self) -> SlotMoves:
         """The changes of slots since the documents' q."""
-        return Seating(len(self.parent), tuple(self._moved))
+        return SlotMoves(len(self.parent), tuple(self._moved))
 
     @property
     def depth(self) -> int:
@@ -186,8 +186,8 @@ class Draft:
 class _Pairs(NamedTuple):
     """Pairs of nodes [n, 2] of which documents are asked."""
 
-    weighing: Weighing
-    seating: Seating
+    weighing: SlotProbabilities
+    seating: SlotMoves
     pairs: I64
 
 
@@ -205,8 +205,8 @@ def _entropy_lost(piece: Cells, local: Any, asked: _Pairs) -> F64:
 class _Members(NamedTuple):
     """Groups of nodes, float64 [n_groups, n_nodes], of which documents are asked."""
 
-    weighing: Weighing
-    seating: Seating
+    weighing: SlotProbabilities
+    seating: SlotMoves
     members: F64
 
 
@@ -261,7 +261,7 @@ def state_of_draft(draft: Draft, like: State) -> State:
     return replace(like, local=local, parent=parent, lam=lam, stick_a=sticks.a, stick_b=sticks.b)
 
 
-def _reseated(piece: Cells, local: Any, asked: tuple[Seating, I64]) -> tuple[Any, None]:
+def _reseated(piece: Cells, local: Any, asked: tuple[SlotMoves, I64]) -> tuple[Any, None]:
     seating, kept = asked
     chances = np.ascontiguousarray(seating.now(local.chances)[:, kept])
     return local._replace(chances=chances), None

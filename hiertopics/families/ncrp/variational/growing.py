@@ -13,7 +13,7 @@ from hiertopics.contract.engine import Each
 from hiertopics.contract.model import Context
 from hiertopics.families.ncrp.variational.expectations import outside_log_chance
 from hiertopics.families.ncrp.variational.slot_kernels import Cells
-from hiertopics.families.ncrp.variational.state import Data, State, Weighing, by_piece
+from hiertopics.families.ncrp.variational.state import Data, SlotProbabilities, State, by_piece
 from hiertopics.families.nested.slots import in_order, renumbered
 
 
@@ -46,22 +46,22 @@ def grow(state: State, data: Data, most_nodes: int, context: Context) -> tuple[S
     return state, n_grown
 
 
-class Drawn(NamedTuple):
+class DocumentSelection(NamedTuple):
     """Selected documents of a piece, int64 [n], for which q of slots is returned."""
 
-    weighing: Weighing
+    weighing: SlotProbabilities
     docs: I64
 
 
 def _drawn(state: State, data: Data, docs: I64) -> tuple[F64, F64]:
     """Return q of slots of some documents, ascending [n, n_nodes], and all documents' sum."""
     weighing = state.weighing()
-    asked = Each([Drawn(weighing, own) for own in by_piece(data, docs)])
+    asked = Each([DocumentSelection(weighing, own) for own in by_piece(data, docs)])
     rows, mass = zip(*state.local.ask(_look_at, asked), strict=True)
     return np.concatenate(rows), np.sum(mass, axis=0)
 
 
-def _look_at(piece: Cells, local: Any, drawn: Drawn) -> tuple[F64, F64]:
+def _look_at(piece: Cells, local: Any, drawn: DocumentSelection) -> tuple[F64, F64]:
     weighing, docs = drawn
     rows, mass, first = [np.empty((0, weighing.n_nodes))], np.zeros(weighing.n_nodes), 0
     for chances in weighing.blocks(piece, local):
@@ -95,11 +95,11 @@ def expand(state: State, slot: int, seeds: F64 | None = None) -> State:
         lam=np.ascontiguousarray(lam[:, order]),
         stick_a=np.append(state.stick_a, np.ones(n_new))[order],
         stick_b=np.append(state.stick_b, np.full(n_new, state.gamma))[order],
-        local=state.reseated(_expand, Opened(slot, stay, shares, order)),
+        local=state.reseated(_expand, NewChain(slot, stay, shares, order)),
     )
 
 
-class Opened(NamedTuple):
+class NewChain(NamedTuple):
     """A new chain below a slot: the part that stays in the slot, the new shares, the order."""
 
     slot: int
@@ -108,7 +108,7 @@ class Opened(NamedTuple):
     order: I64
 
 
-def _expand(piece: Cells, local: Any, opened: Opened) -> tuple[Any, None]:
+def _expand(piece: Cells, local: Any, opened: NewChain) -> tuple[Any, None]:
     chances, slot = local.chances, opened.slot
     chances = np.column_stack([chances, chances[:, [slot]] * opened.shares])
     chances[:, slot] *= opened.stay

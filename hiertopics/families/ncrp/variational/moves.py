@@ -19,7 +19,7 @@ PRUNE_BELOW = 1e-6
 TRIAL_SWEEPS = 3
 
 
-class Made(NamedTuple):
+class RoundResult(NamedTuple):
     """The result of a round of moves: kept 0 or 1, and the numbers of moves made or tried."""
 
     kept: int
@@ -28,7 +28,7 @@ class Made(NamedTuple):
 
 def round_of_moves(
     state: State, data: Data, settings: Settings, context: Context
-) -> tuple[State, Made]:
+) -> tuple[State, RoundResult]:
     """Return the state after a round of moves and a few sweeps.
 
     With ``guard_moves`` the state comes back untouched if the bound would be lower.
@@ -38,12 +38,12 @@ def round_of_moves(
     turn = import_module(PAPER).paper_moves if by_paper else all_moves
     trial, n_moves = turn(trial, data, settings, context)
     if n_moves == 0:
-        return state, Made(0, 0)
+        return state, RoundResult(0, 0)
     for _ in range(TRIAL_SWEEPS):
         sweep(trial, settings)
     if settings.inference.guard_moves and elbo(trial) < elbo(state):
-        return state, Made(0, n_moves)
-    return trial, Made(1, n_moves)
+        return state, RoundResult(0, n_moves)
+    return trial, RoundResult(1, n_moves)
 
 
 def all_moves(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, int]:

@@ -274,7 +274,7 @@ def run(state: State, data: Data, plan: Plan, group_of_doc: Ints, n_groups: int)
         shares = _sweep(made, candidates if turn else alone)
     worth = _worth(made, candidates, shares, plan.group[order], group_of_doc, n_groups)
     rows = each(made.local, candidates=candidates, shares=shares)
-    taken = Each([_Taken(nodes.n_nodes, **own) for own in rows.messages])
+    taken = Each([_SlotShares(nodes.n_nodes, **own) for own in rows.messages])
     return Outcome(replace(made, local=made.reseated(_seated, taken)), worth)
 
 
@@ -290,7 +290,7 @@ def _sweep(state: State, candidates: I32) -> F64:
     return stacked([part[2] for part in answers])
 
 
-class Asked(NamedTuple):
+class CandidateInput(NamedTuple):
     """Question to the documents of a piece: candidates [n_docs, 2] of each under ``given``."""
 
     given: kernels.Globals
@@ -299,10 +299,12 @@ class Asked(NamedTuple):
 
 def _asked(state: State, given: kernels.Globals, candidates: I32) -> Each:
     rows = each(state.local, candidates=candidates)
-    return Each([Asked(given, **own) for own in rows.messages])
+    return Each([CandidateInput(given, **own) for own in rows.messages])
 
 
-def _restricted(piece: Cells, local: Local, asked: Asked) -> tuple[Local, tuple[Floats, F64, F64]]:
+def _restricted(
+    piece: Cells, local: Local, asked: CandidateInput
+) -> tuple[Local, tuple[Floats, F64, F64]]:
     """Answer with words [n_words, n_nodes], documents in slots [n_nodes] and shares."""
     given, candidates = asked
     n_words, n_nodes = given.e_table.shape
@@ -336,13 +338,13 @@ def _worth(
     return worth
 
 
-def _bounds(piece: Cells, local: Local, asked: Asked) -> F64:
+def _bounds(piece: Cells, local: Local, asked: CandidateInput) -> F64:
     per_doc = np.zeros(len(local.tau))
     restricted_bounds(piece, local.tau, asked.given, asked.candidates, per_doc)
     return per_doc
 
 
-class _Taken(NamedTuple):
+class _SlotShares(NamedTuple):
     """Slots that the documents of a piece have taken, int32 [n_docs, 2], -1: none; and shares."""
 
     n_nodes: int
@@ -350,7 +352,7 @@ class _Taken(NamedTuple):
     shares: F64
 
 
-def _seated(piece: Cells, local: Any, taken: _Taken) -> tuple[Any, None]:
+def _seated(piece: Cells, local: Any, taken: _SlotShares) -> tuple[Any, None]:
     n_nodes, candidates, shares = taken
     chances = np.zeros((len(candidates), n_nodes))
     for column in range(2):

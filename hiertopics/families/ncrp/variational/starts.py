@@ -95,18 +95,18 @@ def state_of(
     if tree.seats is None:
         return state
     rows = each(state.local, leaf=tree.seats.leaf)
-    seated = Each([_Seated(nodes.n_nodes, **own) for own in rows.messages])
+    seated = Each([_DocumentLeaves(nodes.n_nodes, **own) for own in rows.messages])
     return replace(state, local=state.reseated(_seated, seated))
 
 
-class _Seated(NamedTuple):
+class _DocumentLeaves(NamedTuple):
     """The leaf of each document of a piece, int64 [n_docs]."""
 
     n_nodes: int
     leaf: I64
 
 
-def _seated(piece: Cells, local: Any, seated: _Seated) -> tuple[Any, None]:
+def _seated(piece: Cells, local: Any, seated: _DocumentLeaves) -> tuple[Any, None]:
     n_nodes, leaf = seated
     chances = np.full((len(leaf), n_nodes), UNSURE / max(n_nodes - 1, 1))
     chances[np.arange(len(leaf)), leaf] = 1.0 - UNSURE

@@ -60,7 +60,7 @@ class Data(NamedTuple):
         return len(self.n_with)
 
 
-class Part(NamedTuple):
+class PieceData(NamedTuple):
     """The cells of a shard, which count from the corpus's first; shelf: its documents, in files.
 
     Who unpickles it reads them there.
@@ -71,25 +71,25 @@ class Part(NamedTuple):
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.shelf is None:
-            return Part, tuple(self)
+            return PieceData, tuple(self)
         return _read, (self.shelf,)
 
 
-def _read(shelf: Shelf) -> Part:
-    return Part(lay_out(shelf, 1).cells, shelf)
+def _read(shelf: Shelf) -> PieceData:
+    return PieceData(lay_out(shelf, 1).cells, shelf)
 
 
-def parts_of(data: Data) -> list[Part]:
+def parts_of(data: Data) -> list[PieceData]:
     """Return the parts that shards are made of."""
     (ptr, word, tokens), parts = data.cells, []
     for first, last in pairwise(data.shard_bounds.tolist()):
         cells = slice(ptr[first], ptr[last])
         shelf = None if data.shelf is None else data.shelf.bare(first, last)
-        parts.append(Part(Cells(ptr[first : last + 1], word[cells], tokens[cells]), shelf))
+        parts.append(PieceData(Cells(ptr[first : last + 1], word[cells], tokens[cells]), shelf))
     return parts
 
 
-def build_piece(part: Part) -> Cells:
+def build_piece(part: PieceData) -> Cells:
     """Return the cells of a shard by themselves."""
     cells = part.cells
     return cells._replace(ptr=cells.ptr - cells.ptr[0])
@@ -199,13 +199,13 @@ class State(TreeState):
         """Return the first state of pieces; tau [n_docs, depth], documents in slots [n_nodes]."""
         return {"tau": tau}
 
-    def given(self, rounds: int, columns: I32, dtype: DTypeLike | None = None) -> Given:
-        """Return the message of a pass to the documents (``Given``); dtype as in ``local_pass``."""
+    def given(self, rounds: int, columns: I32, dtype: DTypeLike | None = None) -> PassMessage:
+        """Return the message of a pass to the documents; dtype as in ``local_pass``."""
         return by_path(self, rounds, columns, dtype)
 
-    def weighing(self) -> Weighing:
+    def weighing(self) -> SlotProbabilities:
         """Return the input for the weights of slots."""
-        return Weighing(self.n_nodes, tables_of(self, by_slot=True), _weigh)
+        return SlotProbabilities(self.n_nodes, tables_of(self, by_slot=True), _weigh)
 
     def best_slots(self) -> I64:
         """Return the most probable slot of each training document, int64 [n_docs]."""
@@ -231,7 +231,7 @@ class Sums(NamedTuple):
     log_normaliser: float
 
 
-class Given(NamedTuple):
+class PassMessage(NamedTuple):
     """Message of a pass to the documents.
 
     columns: int32 [n_nodes, depth], where the words of a slot's levels are added up. visit: does
@@ -241,10 +241,10 @@ class Given(NamedTuple):
     tables: kernels.Globals
     schedule: kernels.Schedule
     columns: I32
-    visit: Callable[[Cells, Any, Given, kernels.Statistics], float]
+    visit: Callable[[Cells, Any, PassMessage, kernels.Statistics], float]
 
 
-class Weighing(NamedTuple):
+class SlotProbabilities(NamedTuple):
     """How q of slots is known of documents ``first .. last`` of a piece, [n, n_nodes].
 
     given: tables; None where pieces have it.
@@ -285,10 +285,10 @@ def local_pass(state: State, rounds: int, *, dtype: DTypeLike | None = None) -> 
     return added(local.step(_local_step, given) if rounds else local.ask(visit, given))
 
 
-def by_path(state: State, rounds: int, columns: I32, dtype: DTypeLike | None = None) -> Given:
+def by_path(state: State, rounds: int, columns: I32, dtype: DTypeLike | None = None) -> PassMessage:
     """Return the message of a pass to the documents, if levels depend on the path."""
     tables = tables_of(state, dtype, by_slot=True)
-    return Given(tables, kernels.Schedule(rounds, RARE), columns, _visit)
+    return PassMessage(tables, kernels.Schedule(rounds, RARE), columns, _visit)
 
 
 def tables_of(
@@ -317,18 +317,18 @@ def added(parts: list[Sums]) -> Sums:
     return Sums(words, slot, float(sum(part.n_outside for part in parts)), total)
 
 
-def _local_step(piece: Cells, local: Any, given: Given) -> tuple[Any, Sums]:
+def _local_step(piece: Cells, local: Any, given: PassMessage) -> tuple[Any, Sums]:
     return local, visit(piece, local, given)
 
 
-def visit(piece: Cells, local: Any, given: Given) -> Sums:
+def visit(piece: Cells, local: Any, given: PassMessage) -> Sums:
     """Do the local step of a piece's documents in place, if there are rounds."""
     sums = _nothing(given)
     value = given.visit(piece, local, given, sums)
     return Sums(sums.words, sums.slot, float(sums.outside[0]), value)
 
 
-def visit_some(piece: Cells, local: Any, given: Given, docs: I64) -> Sums:
+def visit_some(piece: Cells, local: Any, given: PassMessage, docs: I64) -> Sums:
     """Do the local step of some of a piece's documents in place; their cells are copied."""
     sums, value = _nothing(given), 0.0
     for first, last in spans(piece.ptr[docs + 1] - piece.ptr[docs]):
@@ -340,14 +340,14 @@ def visit_some(piece: Cells, local: Any, given: Given, docs: I64) -> Sums:
     return Sums(sums.words, sums.slot, float(sums.outside[0]), value)
 
 
-def _nothing(given: Given) -> kernels.Statistics:
+def _nothing(given: PassMessage) -> kernels.Statistics:
     n_words, n_nodes = given.tables.e_table.shape
     n_columns = int(given.columns.max(initial=-1)) + 1 if given.schedule.rounds else 0
     words = np.zeros((n_words, n_columns), given.tables.e_table.dtype)
     return kernels.Statistics(words, np.zeros(n_nodes), np.zeros(1), given.columns)
 
 
-def _visit(piece: Cells, local: Local, given: Given, sums: kernels.Statistics) -> float:
+def _visit(piece: Cells, local: Local, given: PassMessage, sums: kernels.Statistics) -> float:
     scratch = expectations.scratch_for(len(sums.slot), sums.words.dtype)
     docs = (0, len(local.tau))
     value = structured_step(piece, *docs, local.tau, given.tables, given.schedule, scratch, sums)
@@ -362,7 +362,7 @@ def words_by_level(state: State, columns: I32) -> Sums:
     return added(state.local.ask(_look, by_path(state, 1, columns)))
 
 
-def _look(piece: Cells, local: Any, given: Given) -> Sums:
+def _look(piece: Cells, local: Any, given: PassMessage) -> Sums:
     return visit(piece, Local(local.tau.copy()), given)
 
 
@@ -400,7 +400,7 @@ def _weigh(piece: Cells, local: Local, given: kernels.Globals, first: int, last:
     return chances
 
 
-def _best_slots(piece: Cells, local: Any, weighing: Weighing) -> I64:
+def _best_slots(piece: Cells, local: Any, weighing: SlotProbabilities) -> I64:
     rows = [np.argmax(chances, axis=1) for chances in weighing.blocks(piece, local)]
     return np.concatenate([np.empty(0, np.int64), *rows])
 
