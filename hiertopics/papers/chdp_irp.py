@@ -30,7 +30,7 @@ from hiertopics.families.chdp.gibbs_state import (
 )
 from hiertopics.families.chdp.gibbs_state import summarise as summary_of
 from hiertopics.families.chdp.layout import Data, of_other_groups
-from hiertopics.families.flat.concentrations import draw_concentration
+from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR, draw_concentration
 from hiertopics.families.flat.token_kernels import Tables, count_tokens
 from hiertopics.families.flat.tokens import draw_eta
 from hiertopics.papers import chdp_irp_kernels as kernels
@@ -187,15 +187,21 @@ def draw_concentrations(
     n_groups = data.parents.n_groups
     if sampled.alpha_doc:
         n_tables = int((state.table_option != NOBODY).sum())
-        state.alpha_doc = draw_concentration(state.alpha_doc, n_tables, data.doc_lengths, rng)
+        state.alpha_doc = draw_concentration(
+            state.alpha_doc, n_tables, data.doc_lengths, CONCENTRATION_PRIOR, rng
+        )
     if sampled.alpha_group:
         n_options = int((state.option_group < n_groups).sum())
         sizes = options.group_tables
-        state.alpha_group = draw_concentration(state.alpha_group, n_options, sizes, rng)
+        state.alpha_group = draw_concentration(
+            state.alpha_group, n_options, sizes, CONCENTRATION_PRIOR, rng
+        )
     if sampled.gamma:
         n_topics = int((options.by_topic > 0).sum())
         all_options = np.array([len(state.option_topic)])
-        state.gamma = draw_concentration(state.gamma, n_topics, all_options, rng)
+        state.gamma = draw_concentration(
+            state.gamma, n_topics, all_options, CONCENTRATION_PRIOR, rng
+        )
 
 
 def unpack(state: State, data: Data) -> SeatLayout:

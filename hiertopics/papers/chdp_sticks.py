@@ -47,7 +47,7 @@ from hiertopics.families.chdp.layout import (
 from hiertopics.families.chdp.simulate import simulate as simulate
 from hiertopics.families.chdp.summary import infer as infer
 from hiertopics.families.chdp.variational import Info as Info
-from hiertopics.families.flat.concentrations import PRIOR_RATE, PRIOR_SHAPE, step_concentration
+from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR, step_concentration
 from hiertopics.families.flat.layout import Block, take_turns
 from hiertopics.families.flat.summary import merge_extra, topic_counts
 from hiertopics.papers import chdp_stick_kernels as kernels
@@ -248,7 +248,7 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
     """Return the lower bound of the log evidence, with the concentrations' Gamma(1, 1) priors."""
     concentrations = (state.alpha_doc, state.alpha_group, state.gamma)
-    total = -PRIOR_RATE * sum(concentrations) + _word_evidence(state, state.word_mass)
+    total = -CONCENTRATION_PRIOR.rate * sum(concentrations) + _word_evidence(state, state.word_mass)
     total += _break_documents(state, data)[0].bound
     total += _break_groups(state, data).bound + _break_corpus(state).bound
     option = state.option
@@ -359,7 +359,8 @@ def _best(value: float, sticks: Sticks) -> float:
     """Return the mode of a concentration given its sticks under the Gamma prior."""
     if not sticks.number:
         return value
-    return (PRIOR_SHAPE - 1.0 + sticks.number) / (PRIOR_RATE - sticks.taken)
+    shape, rate = CONCENTRATION_PRIOR
+    return (shape - 1.0 + sticks.number) / (rate - sticks.taken)
 
 
 def _word_evidence(state: State, word_mass: float) -> float:

@@ -13,6 +13,7 @@ import pytest
 from chdp_geweke import joint_test
 
 from hiertopics.families.chdp import gibbs, gibbs_kernels, maximum_kernels
+from hiertopics.numeric.priors import GammaPrior
 
 SAMPLERS: dict[str, dict[str, Any]] = {
     "superposition": {},
@@ -73,7 +74,7 @@ MUTANTS = {
     ),
     "one option each": (gibbs_kernels, "draw_options", one_option_each, "superposition"),
     "no normaliser": (maximum_kernels, "draw_rates", no_rates, "maximization"),
-    "no prior rate": (gibbs, "PRIOR_RATE", 0.0, "maximization"),
+    "no prior rate": (gibbs, "CONCENTRATION_PRIOR", GammaPrior(1.0, 0.0), "maximization"),
 }
 
 

@@ -17,6 +17,7 @@ from hiertopics.families.chdp import gibbs, gibbs_kernels
 from hiertopics.families.chdp import maximum_kernels as maximum
 from hiertopics.families.chdp.config import Sampled
 from hiertopics.families.chdp.gibbs_state import group_weights
+from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR
 
 ALPHA, GAMMA = 0.8, 1.3
 HELD = Sampled(alpha_doc=False, alpha_group=False, gamma=False, eta=False)
@@ -115,7 +116,7 @@ def test_only_the_prior_of_the_sticks_sees_their_order(cooperation: str) -> None
         before = gibbs.one.objective(state, data, settings, at(0))
         topics, first = by_topic(state), state.log_pi_0[0]
         of_tokens = state.log_pi_0[state.z]
-        gibbs._reorder(state, None, np.random.default_rng(turn))
+        gibbs._reorder(state, CONCENTRATION_PRIOR, np.random.default_rng(turn))
         moved += state.log_pi_0[0] != first
         assert gibbs.one.objective(state, data, settings, at(0)) == pytest.approx(before, rel=1e-12)
         assert by_topic(state) == topics

@@ -12,9 +12,10 @@ from nights import by_night
 from hiertopics.families.flat import seats
 from hiertopics.families.hdp import bursty_gibbs_kernels
 from hiertopics.numeric.pitman_yor import PitmanYor, log_stirling
+from hiertopics.numeric.priors import GammaPrior
 
-FEW_TOKENS = 0.3
-"""Rate of the prior of the concentration under which documents of some tokens repeat words."""
+FEW_TOKENS = GammaPrior(1.0, 0.3)
+"""The prior of the concentration under which documents of some tokens repeat words."""
 
 sweep_block: Any = bursty_gibbs_kernels.sweep_block_by_lists
 
@@ -23,7 +24,7 @@ sweep_block: Any = bursty_gibbs_kernels.sweep_block_by_lists
 @pytest.mark.parametrize("sweep", ["sparse", *by_night("dense")])
 def test_prior_draws_stay_prior_draws(sweep: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Process, concentrations, tables, topics and words after ten rounds are as before."""
-    monkeypatch.setattr(seats, "RATE", FEW_TOKENS)
+    monkeypatch.setattr(seats, "BURST_PRIOR", FEW_TOKENS)
     outcome = joint_test(n_replicates=1000, n_rounds=10, sweep=sweep)
     assert outcome.largest_z < 4.0, outcome
     assert outcome.smallest_p > 1e-3, outcome
@@ -70,7 +71,7 @@ def test_mutants_are_rejected(
     where: Any, name: str, wrong: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The test above can fail: with one term wrong, fewer replicates reject it."""
-    monkeypatch.setattr(seats, "RATE", FEW_TOKENS)
+    monkeypatch.setattr(seats, "BURST_PRIOR", FEW_TOKENS)
     monkeypatch.setattr(where, name, wrong)
     outcome = joint_test(n_replicates=600, n_rounds=10)
     assert outcome.largest_z > 6.0, outcome

@@ -9,10 +9,10 @@ import pytest
 from hdp_geweke import joint_test
 
 from hiertopics.base.arrays import F64, I32, I64
-from hiertopics.families.flat import concentrations, sticks
-from hiertopics.families.flat.concentrations import PRIOR_RATE, PRIOR_SHAPE
+from hiertopics.families.flat import sticks
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.hdp import gibbs, gibbs_kernels
+from hiertopics.numeric.priors import GammaPrior
 
 
 @pytest.mark.slow
@@ -24,10 +24,12 @@ def test_prior_draws_stay_prior_draws(prior: str) -> None:
     assert outcome.smallest_p > 1e-3, outcome
 
 
-def without_successes(value: float, n_tables: int, sizes: I64, rng: np.random.Generator) -> float:
+def without_successes(
+    value: float, n_tables: int, sizes: I64, prior: GammaPrior, rng: np.random.Generator
+) -> float:
     """Draw a concentration as ``gibbs`` does, but forget to take the successes off the shape."""
     log_eta = np.log(rng.beta(value + 1.0, sizes[sizes > 0]))
-    return float(rng.gamma(PRIOR_SHAPE + n_tables, 1 / (PRIOR_RATE - log_eta.sum())))
+    return prior.posterior(n_tables, -log_eta.sum()).draw(rng)
 
 
 def one_table_each(
@@ -72,7 +74,7 @@ def small_weights_first(log_rates: F64, log_end: float, rng: np.random.Generator
 log_arrivals = sticks._log_arrivals
 
 MUTANTS = {
-    "no prior rate": (concentrations, "PRIOR_RATE", 0.0),
+    "no prior rate": (gibbs, "CONCENTRATION_PRIOR", GammaPrior(1.0, 0.0)),
     "no successes": (gibbs, "draw_concentration", without_successes),
     "one table each": (gibbs_kernels, "draw_tables", one_table_each),
     "half the word total": (gibbs_kernels, "sweep_block_by_lists", half_the_word_total),

@@ -14,6 +14,7 @@ from stepping import at, corpus_of, settings_of
 
 from hiertopics.base.arrays import F64
 from hiertopics.families.flat import sticks
+from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR
 from hiertopics.families.flat.token_kernels import count_tokens
 from hiertopics.families.flat.tokens import renumber
 from hiertopics.families.hdp import gibbs
@@ -49,9 +50,10 @@ def exact(gamma: float | None) -> F64:
 def distance(gamma: float | None, *, of: float | None) -> float:
     """Return the total variation of the orders visited under gamma from the law of another."""
     rng, order = np.random.default_rng(5), np.arange(4)
+    drawn_by = CONCENTRATION_PRIOR if gamma is None else gamma
     visits = dict.fromkeys(ORDERS, 0)
     for _ in range(N_DRAWS):
-        order = order[sticks.redraw_order(np.log(WEIGHTS[order]), gamma, rng)]
+        order = order[sticks.redraw_order(np.log(WEIGHTS[order]), drawn_by, rng)]
         visits[tuple(order.tolist())] += 1
     shares = np.array(list(visits.values())) / N_DRAWS
     return float(np.abs(shares - exact(of)).sum() / 2)
@@ -84,7 +86,7 @@ def test_weights_of_any_size_have_an_order() -> None:
             log_rest = -scale * rng.standard_exponential(n_places - 1)
             log_weights = np.append(np.log(-np.expm1(log_rest)), 0.0)
             log_weights[1:] += log_rest.cumsum()
-            for gamma in (None, 1e-6, 1e3):
+            for gamma in (CONCENTRATION_PRIOR, 1e-6, 1e3):
                 order = sticks.redraw_order(log_weights, gamma, rng)
                 assert sorted(order) == list(range(n_places))
     for odd in (-np.inf, np.nan):
@@ -94,7 +96,7 @@ def test_weights_of_any_size_have_an_order() -> None:
 
 def test_a_large_weight_behind_small_ones_comes_forward() -> None:
     log_weights = np.array([-1000.0, -2000.0, -900.0, 0.0, -3000.0])
-    order = sticks.redraw_order(log_weights, None, np.random.default_rng(1))
+    order = sticks.redraw_order(log_weights, CONCENTRATION_PRIOR, np.random.default_rng(1))
     assert order[:-2].tolist() == [3, 2, 0]
 
 

@@ -21,6 +21,7 @@ from hiertopics.families.flat.seat_kernels import EMPTY, Seats
 from hiertopics.families.lda import bursty_gibbs, bursty_kernels, gibbs, hyperparameters
 from hiertopics.families.lda.gibbs_kernels import Tables
 from hiertopics.numeric.pitman_yor import log_stirling
+from hiertopics.numeric.priors import GammaPrior
 
 ROWS = [[(0, 7), (2, 1), (3, 5)], [(1, 4), (2, 3)], [(0, 2), (3, 6)]]
 ROWS_CORPUS = corpus_of([[7, 0, 1, 5], [0, 4, 3, 0], [2, 0, 0, 6]])
@@ -196,7 +197,7 @@ def narrow_priors(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the package draw alpha and concentration under the narrower priors, too."""
     monkeypatch.setattr(hyperparameters, "LOWEST_TOTAL", TOTAL[0])
     monkeypatch.setattr(hyperparameters, "HIGHEST_TOTAL", TOTAL[1])
-    monkeypatch.setattr(seats, "RATE", 0.3)
+    monkeypatch.setattr(seats, "BURST_PRIOR", GammaPrior(1.0, 0.3))
 
 
 @pytest.mark.slow

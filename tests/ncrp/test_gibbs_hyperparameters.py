@@ -14,6 +14,7 @@ from scipy import stats
 from stepping import docs_of
 
 from hiertopics.base.arrays import F64
+from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR
 from hiertopics.families.ncrp.sampler import hyperparameters as h
 from hiertopics.families.ncrp.sampler.chain_kernels import Prior
 from hiertopics.numeric.slices import draw_by_slice
@@ -75,14 +76,14 @@ def test_the_log_prior_is_that_of_exponentials(
 
 
 def test_gamma_follows_its_posterior() -> None:
-    values, below = density(lambda gamma: PRIOR._replace(gamma=gamma), h.RATE)
+    values, below = density(lambda gamma: PRIOR._replace(gamma=gamma), CONCENTRATION_PRIOR.rate)
     draws = gammas(np.random.default_rng(3))
     assert p_value(draws, values, below) > 1e-3
     assert p_value(draws * 1.15, values, below) < 1e-3
 
 
 def test_eta_follows_its_posterior() -> None:
-    values, below = density(lambda eta: PRIOR._replace(eta=eta), h.RATE)
+    values, below = density(lambda eta: PRIOR._replace(eta=eta), CONCENTRATION_PRIOR.rate)
     draws = etas(np.random.default_rng(3))
     assert p_value(draws, values, below) > 1e-3
     assert p_value(draws * 1.15, values, below) < 1e-3
@@ -99,7 +100,7 @@ def test_all_levels_together_follow_their_posterior() -> None:
     grid = np.exp(np.linspace(math.log(0.05), math.log(60), 36))
     cells = np.array(np.meshgrid(grid, grid, grid, indexing="ij")).reshape(3, -1).T
     scores = log_levels(cells)
-    scores += np.log(cells).sum(axis=1) - h.LEVEL_RATE * cells.sum(axis=1)
+    scores += np.log(cells).sum(axis=1) - h.LEVEL_PRIOR.rate * cells.sum(axis=1)
     weights = np.exp(scores - scores.max())
     expected = weights @ np.log(cells) / weights.sum()
     spread = np.sqrt(weights @ np.log(cells) ** 2 / weights.sum() - expected**2)

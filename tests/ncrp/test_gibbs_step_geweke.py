@@ -10,6 +10,7 @@ from ncrp_geweke import joint_test
 
 from hiertopics.families.ncrp.sampler import backend as gibbs
 from hiertopics.families.ncrp.sampler import hyperparameters, partial
+from hiertopics.numeric.priors import GammaPrior
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 
@@ -52,7 +53,7 @@ def under(name: str, where: Any = gibbs, **factors: float) -> Patch:
 
 def rate(name: str, value: float) -> Patch:
     """Return a patch: another rate of a prior."""
-    return lambda monkeypatch: monkeypatch.setattr(hyperparameters, name, value)
+    return lambda monkeypatch: monkeypatch.setattr(hyperparameters, name, GammaPrior(1.0, value))
 
 
 def gamma_of_leaves_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,8 +76,8 @@ MUTANTS: dict[str, tuple[str, Patch]] = {
     "grafts under another gamma": (MOVES, under("graft", gamma=100.0)),
     "partial sweeps under another eta": (PARTIAL, under("sweep", partial, eta=3.0)),
     "gamma of leaves too": (FULL, gamma_of_leaves_too),
-    "another rate of gamma and eta": (FULL, rate("RATE", 0.5)),
-    "another rate of levels": (FULL, rate("LEVEL_RATE", 0.3)),
+    "another rate of gamma and eta": (FULL, rate("CONCENTRATION_PRIOR", 0.5)),
+    "another rate of levels": (FULL, rate("LEVEL_PRIOR", 0.3)),
 }
 
 

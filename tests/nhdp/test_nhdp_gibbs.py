@@ -15,12 +15,13 @@ from stepping import at, corpus_of, settings_of, twins
 
 from hiertopics.base.arrays import F64, I64
 from hiertopics.contract.model import Context
-from hiertopics.families.flat import concentrations
+from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR, draw_concentration
 from hiertopics.families.flat.layout import Data, lay_out
 from hiertopics.families.nhdp import gibbs, gibbs_kernels, learning, starts
 from hiertopics.families.nhdp.gibbs_kernels import Prior
 from hiertopics.families.nhdp.layout import Local
 from hiertopics.families.nhdp.state import State
+from hiertopics.numeric.priors import GammaPrior
 
 N_SWEEPS = 12_000
 
@@ -201,7 +202,7 @@ def no_tables(histogram: I64, large: Any, concentration: F64, rng: Any) -> I64:
 def eta_by_tokens(n_wk: Any, n_k: Any, eta: float, rng: np.random.Generator) -> float:
     """Draw eta as if each token of a topic were a table."""
     total, n_tables = float(eta * len(n_wk)), int(n_k.sum())
-    return concentrations.draw_concentration(total, n_tables, n_k, rng) / len(n_wk)
+    return draw_concentration(total, n_tables, n_k, CONCENTRATION_PRIOR, rng) / len(n_wk)
 
 
 def all_who_pass(draw: Any) -> Any:
@@ -211,7 +212,7 @@ def all_who_pass(draw: Any) -> Any:
 
 MUTANTS: dict[str, tuple[ModuleType, str, Any]] = {
     "tokens for tables": (learning, "draw_table_sums", no_tables),
-    "no prior rate": (learning, "PRIOR_RATE", 0.05),
+    "no prior rate": (learning, "CONCENTRATION_PRIOR", GammaPrior(1.0, 0.05)),
     "tokens for tables of words": (gibbs, "draw_eta", eta_by_tokens),
     "those who stop go on, too": (
         learning,

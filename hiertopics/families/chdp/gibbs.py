@@ -58,8 +58,7 @@ from hiertopics.families.chdp.layout import (
     parts_of,
 )
 from hiertopics.families.flat.concentrations import (
-    PRIOR_RATE,
-    PRIOR_SHAPE,
+    CONCENTRATION_PRIOR,
     draw_by_sticks,
     draw_concentration,
 )
@@ -67,6 +66,7 @@ from hiertopics.families.flat.layout import Block
 from hiertopics.families.flat.sticks import log_remainders, redraw_order
 from hiertopics.families.flat.token_kernels import Tables
 from hiertopics.families.flat.tokens import draw_eta, miscounted, renumber, sweep
+from hiertopics.numeric.priors import GammaPrior
 
 Array = NDArray[Any]
 Result = TypeVar("Result")
@@ -208,16 +208,18 @@ def draw_weights(
     orphans = np.sum([part.orphans for part in seated], axis=0)
     if sampled.alpha_doc:
         n_tables = int(state.n_tables.sum())
-        state.alpha_doc = draw_concentration(state.alpha_doc, n_tables, data.doc_lengths, rngs[0])
+        state.alpha_doc = draw_concentration(
+            state.alpha_doc, n_tables, data.doc_lengths, CONCENTRATION_PRIOR, rngs[0]
+        )
     if weights.maximization:
         _draw_by_slices(state, data, seated, orphans, sampled, rngs[0])
     else:
         _draw_by_splits(state, weights, orphans, sampled, rngs)
     rng = rngs[0]
     if reorder:
-        _reorder(state, None if sampled.gamma else state.gamma, rng)
+        _reorder(state, CONCENTRATION_PRIOR if sampled.gamma else state.gamma, rng)
     if sampled.gamma:
-        state.gamma = draw_by_sticks(-np.logaddexp(0.0, state.sticks), rng)
+        state.gamma = draw_by_sticks(-np.logaddexp(0.0, state.sticks), CONCENTRATION_PRIOR, rng)
 
 
 def _told(
@@ -305,7 +307,9 @@ def _draw_by_splits(
     if sampled.alpha_group:
         sizes = state.n_group_tables.sum(axis=1)
         n_options = int(options.sum())
-        state.alpha_group = draw_concentration(state.alpha_group, n_options, sizes, rng)
+        state.alpha_group = draw_concentration(
+            state.alpha_group, n_options, sizes, CONCENTRATION_PRIOR, rng
+        )
     kernels.draw_group_weights(state.n_group_tables, _prior_of_groups(state), state.log_pi, rng)
     _told(state, _mix, None, rngs)
 
@@ -329,11 +333,11 @@ def _draw_by_slices(
     state.log_pi_0 = kernels.log_weights(state.sticks)
     if sampled.alpha_group:
         state.alpha_group = maximum.slice_alpha(
-            state.alpha_group, state.log_pi_0, sums, n_groups, PRIOR_SHAPE, PRIOR_RATE, rng
+            state.alpha_group, state.log_pi_0, sums, n_groups, *CONCENTRATION_PRIOR, rng
         )
 
 
-def _reorder(state: State, gamma: float | None, rng: np.random.Generator) -> None:
+def _reorder(state: State, gamma: float | GammaPrior, rng: np.random.Generator) -> None:
     """Redraw which topic has which stick; its tokens, tables and weights go with it (4.4)."""
     order = redraw_order(state.log_pi_0, gamma, rng)
     if (order == np.arange(len(order))).all():

@@ -13,7 +13,7 @@ from hiertopics.corpus.data.corpus import Corpus, Tags, default_vocab
 from hiertopics.families.chdp.base_kernels import Weights, base_rows
 from hiertopics.families.chdp.config import GibbsSettings, ModelSettings, Sampled
 from hiertopics.families.chdp.layout import link_parents
-from hiertopics.families.flat.concentrations import draw_from_prior
+from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR
 from hiertopics.families.flat.sticks import weights_from_fractions
 from hiertopics.numeric.mixtures import draw_counts
 
@@ -60,7 +60,7 @@ def draw_hyperparameters(
 ) -> Hyperparameters:
     """Draw the concentrations and eta from the priors of chdp-gibbs, each if a fit would."""
     rng = context.rng("hyperparameters")
-    values = {name: draw_from_prior(rng) for name in Sampled._fields}
+    values = {name: CONCENTRATION_PRIOR.draw(rng) for name in Sampled._fields}
     values["eta"] /= sizes.n_words
     asked = settings.inference.sampled._asdict()
     return {name: np.asarray(value) for name, value in values.items() if asked[name]}

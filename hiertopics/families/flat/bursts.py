@@ -10,6 +10,10 @@ from msgspec import Meta
 from hiertopics.base.arrays import I32, I64, Numbers
 from hiertopics.numeric.pitman_yor import PitmanYor, mean_tables, predictive
 from hiertopics.numeric.pitman_yor_kernels import MeanTables
+from hiertopics.numeric.priors import GammaPrior
+
+BURST_PRIOR = GammaPrior(1.0, 1e-3)
+"""Of the concentration b of documents."""
 
 Bursts = Annotated[
     Literal["none", "document"],

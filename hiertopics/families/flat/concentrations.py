@@ -1,6 +1,6 @@
 """Concentrations: steps that raise a bound (theory/hdp 3.4), and draws (section 6, step 4).
 
-Draws are under a Gamma(1, 1) prior.
+Draws are under a Gamma prior, ``CONCENTRATION_PRIOR`` in every family.
 """
 
 from __future__ import annotations
@@ -9,18 +9,16 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from hiertopics.base.arrays import F64, Ints, Numbers
+from hiertopics.numeric.priors import GammaPrior
 from hiertopics.numeric.slices import draw_by_slice
 
-PRIOR_SHAPE = PRIOR_RATE = 1.0
+CONCENTRATION_PRIOR = GammaPrior(1.0, 1.0)
 LOWEST, HIGHEST = 1e-8, 1e8
 
 
-def draw_from_prior(rng: np.random.Generator) -> float:
-    """Draw a concentration before anything is seen."""
-    return float(rng.gamma(PRIOR_SHAPE, 1.0 / PRIOR_RATE))
-
-
-def draw_concentration(value: float, n_tables: int, sizes: Ints, rng: np.random.Generator) -> float:
+def draw_concentration(
+    value: float, n_tables: int, sizes: Ints, prior: GammaPrior, rng: np.random.Generator
+) -> float:
     """Draw a concentration given its tables in groups of ``sizes`` customers, some maybe empty.
 
     With auxiliary Beta and Bernoulli variables (M. Escobar, M. West, JASA 1995).
@@ -28,12 +26,16 @@ def draw_concentration(value: float, n_tables: int, sizes: Ints, rng: np.random.
     sizes = sizes[sizes > 0]
     log_eta = np.log(rng.beta(value + 1.0, sizes))
     successes = int((rng.random(len(sizes)) * (sizes + value) < sizes).sum())
-    shape = PRIOR_SHAPE + n_tables - successes
-    return float(rng.gamma(shape, 1.0 / (PRIOR_RATE - log_eta.sum())))
+    return prior.posterior(n_tables - successes, -log_eta.sum()).draw(rng)
 
 
 def draw_by_slice_of_sizes(
-    value: float, n_tables: int, sizes: Ints, n_with: Ints, rng: np.random.Generator
+    value: float,
+    n_tables: int,
+    sizes: Ints,
+    n_with: Ints,
+    prior: GammaPrior,
+    rng: np.random.Generator,
 ) -> float:
     """Do as ``draw_concentration`` does where ``n_with`` groups have each of the ``sizes`` > 0.
 
@@ -42,16 +44,15 @@ def draw_by_slice_of_sizes(
 
     def log_density(concentration: float) -> float:
         growth = gammaln(concentration + sizes) - gammaln(concentration)
-        log_prior = (PRIOR_SHAPE - 1.0) * np.log(concentration) - PRIOR_RATE * concentration
+        log_prior = prior.log_density(concentration)
         return float(log_prior + n_tables * np.log(concentration) - (n_with * growth).sum())
 
     return draw_by_slice(value, log_density, (LOWEST, HIGHEST), rng)
 
 
-def draw_by_sticks(log_rest: F64, rng: np.random.Generator) -> float:
+def draw_by_sticks(log_rest: F64, prior: GammaPrior, rng: np.random.Generator) -> float:
     """Draw the concentration of sticks v given all log(1 - v), float64 [n_sticks]."""
-    shape = PRIOR_SHAPE + len(log_rest)
-    return float(rng.gamma(shape, 1.0 / (PRIOR_RATE - log_rest.sum())))
+    return prior.posterior(len(log_rest), -log_rest.sum()).draw(rng)
 
 
 def step_concentration(

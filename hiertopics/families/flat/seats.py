@@ -15,14 +15,17 @@ import numpy as np
 
 from hiertopics.base.arrays import I32, I64, Numbers
 from hiertopics.contract.model import Summary
-from hiertopics.families.flat.bursts import Repeats, more_than, times_as_likely, told
+from hiertopics.families.flat.bursts import (
+    BURST_PRIOR,
+    Repeats,
+    more_than,
+    times_as_likely,
+    told,
+)
 from hiertopics.families.flat.seat_kernels import Seats, count_pairs
 from hiertopics.numeric.pitman_yor import PitmanYor, log_stirling
 from hiertopics.numeric.pitman_yor_kernels import Stirling
 from hiertopics.numeric.slices import draw_by_slice
-
-RATE = 1e-3
-"""Rate of the prior Gamma(1, RATE) of the concentration. The discount is uniform on (0, 1)."""
 
 CONCENTRATIONS = (1e-3, 1e6)
 """Bounds of b where it is drawn."""
@@ -96,7 +99,8 @@ def draw_process(
     stirling = log_stirling(repeats.counts, discount)
 
     def of_concentration(b: float) -> float:
-        return log_chance(PitmanYor(discount, b), seated, repeats, stirling) - RATE * b
+        log_density = log_chance(PitmanYor(discount, b), seated, repeats, stirling)
+        return log_density + BURST_PRIOR.log_density(b)
 
     concentration = draw_by_slice(process.concentration, of_concentration, CONCENTRATIONS, rng)
 
@@ -111,8 +115,8 @@ def draw_process(
 
 
 def draw_process_from_prior(rng: np.random.Generator) -> PitmanYor:
-    """Draw discount and concentration before anything is seen."""
-    return PitmanYor(float(rng.random()), float(rng.exponential(1.0 / RATE)))
+    """Draw the discount, uniform on (0, 1), and the concentration from their priors."""
+    return PitmanYor(float(rng.random()), BURST_PRIOR.draw(rng))
 
 
 def tables_of(n_dk: Numbers) -> I64:

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import digamma
 
 from hiertopics.base.arrays import F64, I64
-from hiertopics.families.flat.concentrations import PRIOR_RATE, PRIOR_SHAPE
+from hiertopics.numeric.priors import GammaPrior
 
 LEAST_LOG_MEAN, LARGEST_LOG_MEAN = -30.0, 30.0
 """Between them exp(-x) is neither 1 nor 0, to what a float can tell."""
@@ -73,11 +73,12 @@ def weights_from_fractions(fractions: F64) -> F64:
     return np.append(fractions, 1.0) * rest
 
 
-def redraw_order(log_weights: F64, gamma: float | None, rng: np.random.Generator) -> I64:
+def redraw_order(log_weights: F64, gamma: float | GammaPrior, rng: np.random.Generator) -> I64:
     """Return the topic of each place, int64 [T]: a draw of the weights' order along the sticks.
 
     All places but the last by arrival times, then the last two (theory/hdp 6.1). log_weights: [T],
-    along the sticks. gamma: held; None: integrated out under its prior, to be drawn afterwards.
+    along the sticks. gamma: held; or its prior, under which it is integrated out, to be drawn
+    afterwards.
     """
     order = np.arange(len(log_weights))
     if len(order) < 2 or not np.isfinite(log_weights).all():
@@ -109,11 +110,12 @@ def _log_arrivals(log_rates: F64, log_end: float, rng: np.random.Generator) -> F
     return np.asarray(np.log(times) - log_mean)
 
 
-def _log_density_of_last(log_weight: float, n_places: int, gamma: float | None) -> float:
+def _log_density_of_last(log_weight: float, n_places: int, gamma: float | GammaPrior) -> float:
     """Return the log density of a weight in the last place, up to a constant."""
-    if gamma is not None:
+    if not isinstance(gamma, GammaPrior):
         return float((gamma - 1.0) * log_weight)
-    return float(-log_weight - (PRIOR_SHAPE + n_places - 1) * np.log(PRIOR_RATE - log_weight))
+    shape, rate = gamma.posterior(n_places - 1, -log_weight)
+    return float(-log_weight - shape * np.log(rate))
 
 
 def _scatter(along: F64, order: I64) -> F64:

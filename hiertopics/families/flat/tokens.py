@@ -18,7 +18,7 @@ from hiertopics.contract.engine import Pieces
 from hiertopics.contract.model import Backend, Context, PerChain
 from hiertopics.corpus.data.seedwords import NONE, Seeds
 from hiertopics.families.flat import token_kernels as kernels
-from hiertopics.families.flat.concentrations import draw_concentration
+from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR, draw_concentration
 from hiertopics.families.flat.layout import Block, take_turns
 from hiertopics.families.flat.summary import LIVE_TOKENS, merge_extra
 
@@ -64,7 +64,8 @@ def draw_eta(n_wk: I32, n_k: I64, eta: float, rng: np.random.Generator) -> float
     """Draw eta; the prior is on its total n_words eta, the concentration of a topic's words."""
     n_words = len(n_wk)
     n_tables = kernels.count_tables(n_wk, eta, rng)
-    return draw_concentration(eta * n_words, n_tables, n_k, rng) / n_words
+    total = draw_concentration(eta * n_words, n_tables, n_k, CONCENTRATION_PRIOR, rng)
+    return total / n_words
 
 
 def miscounted(

@@ -8,6 +8,7 @@ from msgspec import Meta, Struct
 
 from hiertopics.contract.model import Settings as SettingsOf
 from hiertopics.families.nested.tree_state import MaxNodes, MovesEvery
+from hiertopics.numeric.priors import GammaPrior
 from hiertopics.settings.config import InferenceConfig, Iterations
 
 
@@ -43,6 +44,11 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     noise_rate: Annotated[
         float, Meta(gt=0, description="Rate of the Gamma prior of the noise precision.")
     ] = 1e-3
+
+    @property
+    def noise_prior(self) -> GammaPrior:
+        """The prior of the noise precision."""
+        return GammaPrior(self.noise_shape, self.noise_rate)
 
 
 class Inference(InferenceConfig, frozen=True, kw_only=True):

@@ -129,8 +129,7 @@ def _made(
         float((draft.residual(draft.rows[draft.slot == node], draft.path(node)) ** 2).sum())
         for node in draft.live
     )
-    noise_a = model.noise_shape + 0.5 * n_docs * n_columns
-    noise_b = model.noise_rate + 0.5 * left
+    noise_a, noise_b = model.noise_prior.posterior(0.5 * n_docs * n_columns, 0.5 * left)
     base = kind(
         local=in_pieces(kind, data, context),
         parent=np.array([ROOT], dtype=np.int32),

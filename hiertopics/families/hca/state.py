@@ -28,6 +28,7 @@ from hiertopics.families.hca.kernels import (
 )
 from hiertopics.families.nested.slots import Nodes, fit_sticks, log_masses, nodes_of, sticks_term
 from hiertopics.families.nested.tree_state import TreeState
+from hiertopics.numeric.priors import GammaPrior
 
 Rows = F64
 
@@ -260,13 +261,14 @@ def globals_term(state: State, model: Model) -> float:
     return (
         sticks_term(state.sticks, model.gamma)
         + 0.5 * float(vectors + centre)
-        + _gamma_term(model.noise_shape, model.noise_rate, e_log, state.precision)
-        - _gamma_term(state.noise_a, state.noise_b, e_log, state.precision)
+        + _gamma_term(model.noise_prior, e_log, state.precision)
+        - _gamma_term(GammaPrior(state.noise_a, state.noise_b), e_log, state.precision)
     )
 
 
-def _gamma_term(shape: float, rate: float, e_log: float, e_value: float) -> float:
+def _gamma_term(prior: GammaPrior, e_log: float, e_value: float) -> float:
     """Return E log of a Gamma density."""
+    shape, rate = prior
     value = shape * np.log(rate) - gammaln(shape) + (shape - 1) * e_log - rate * e_value
     return float(value)
 
@@ -315,8 +317,9 @@ def update_mean(state: State, data: Data, sums: Sums, model: Model) -> None:
 
 def update_noise(state: State, data: Data, sums: Sums, model: Model) -> None:
     """Refit the noise precision."""
-    state.noise_a = model.noise_shape + 0.5 * data.n_docs * data.n_columns
-    state.noise_b = model.noise_rate + 0.5 * expected_error(state, data, sums, model)
+    state.noise_a, state.noise_b = model.noise_prior.posterior(
+        0.5 * data.n_docs * data.n_columns, 0.5 * expected_error(state, data, sums, model)
+    )
 
 
 def expected_error(state: State, data: Data, sums: Sums, model: Model) -> float:

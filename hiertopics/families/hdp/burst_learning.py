@@ -21,14 +21,11 @@ from hiertopics.base.arrays import F64, I32, I64, Floats
 from hiertopics.contract.model import Context
 from hiertopics.families.flat import burst_kernels
 from hiertopics.families.flat.burst_kernels import TableRule
-from hiertopics.families.flat.bursts import Plan, Repeats
+from hiertopics.families.flat.bursts import BURST_PRIOR, Plan, Repeats
 from hiertopics.families.flat.layout import Data
 from hiertopics.families.flat.summary import document_weights
 from hiertopics.numeric.pitman_yor import PitmanYor, predictive, search
 from hiertopics.numeric.pitman_yor_kernels import MeanTables, seat
-
-RATE = 1e-3
-"""Of the prior Gamma(1, RATE) of b."""
 
 LOWEST, HIGHEST = 1e-3, 1e6
 """Bounds of b."""
@@ -145,13 +142,14 @@ def likelihood(
 def mode_of_concentration(tables: F64, lengths: F64, discount: float) -> float:
     """Return the mode of ln b given tables and tokens of documents, within its bounds.
 
-    The zero of dl/db + 1/b - RATE (theory/bursts 7) in ln b. tables, lengths: float64
-    [n_docs], of documents that have tokens.
+    The zero of dl/db + shape/b - rate (theory/bursts 7) in ln b, of ``BURST_PRIOR``. tables,
+    lengths: float64 [n_docs], of documents that have tokens.
     """
     from scipy.optimize import brentq  # slow to import
 
     def slope(log_b: float) -> float:
-        return math.exp(log_b) * (slope_of(math.exp(log_b), tables, lengths, discount) - RATE) + 1.0
+        slope_of_b = slope_of(math.exp(log_b), tables, lengths, discount) - BURST_PRIOR.rate
+        return math.exp(log_b) * slope_of_b + BURST_PRIOR.shape
 
     low, high = math.log(LOWEST), math.log(HIGHEST)
     if slope(low) <= 0.0:

@@ -44,7 +44,11 @@ from hiertopics.families.flat.bursts import (
     DrawnDiscount,
     SampledAside,
 )
-from hiertopics.families.flat.concentrations import draw_by_sticks, draw_concentration
+from hiertopics.families.flat.concentrations import (
+    CONCENTRATION_PRIOR,
+    draw_by_sticks,
+    draw_concentration,
+)
 from hiertopics.families.flat.config import HyperStart, ReorderSticks, Sweep, Truncation
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Block, Data, Piece, dealt, lay_out, sharded
@@ -357,11 +361,13 @@ def _draw_document_side(
     state.n_tables = np.sum([tables for tables, _ in answers], axis=0)
     rng = answers[0][1]
     n_tables = int(state.n_tables.sum())
-    state.alpha = draw_concentration(state.alpha, n_tables, data.doc_lengths, rng)
+    state.alpha = draw_concentration(
+        state.alpha, n_tables, data.doc_lengths, CONCENTRATION_PRIOR, rng
+    )
     state.log_rest, state.pi = draw_sticks(state.n_tables, state.gamma, rng)
     if reorder:
         _reorder(state, rng)
-    state.gamma = draw_by_sticks(state.log_rest, rng)
+    state.gamma = draw_by_sticks(state.log_rest, CONCENTRATION_PRIOR, rng)
 
 
 def _reorder(state: State, rng: np.random.Generator) -> None:
@@ -394,7 +400,7 @@ def redraw_places(log_rest: F64, rng: np.random.Generator) -> tuple[I64 | None, 
     with np.errstate(divide="ignore"):
         log_pi = np.append(np.log(-np.expm1(log_rest)), 0.0)
     log_pi[1:] += log_rest.cumsum()
-    order = redraw_order(log_pi, None, rng)
+    order = redraw_order(log_pi, CONCENTRATION_PRIOR, rng)
     if (order == np.arange(len(order))).all():
         return None, log_rest
     return order, np.diff(log_remainders(log_pi[order]))
@@ -424,7 +430,8 @@ def _draw_word_side(state: State, data: Data, prior: str, rng: np.random.Generat
     ones = np.ones(len(state.pi))
     kernels.draw_tables(state.n_wk, state.word_mass * state.tau, ones, by_word, by_topic, rng)
     sizes = _sizes(state, data)
-    state.word_mass = draw_concentration(state.word_mass, int(by_word.sum()), sizes, rng)
+    n_tables = int(by_word.sum())
+    state.word_mass = draw_concentration(state.word_mass, n_tables, sizes, CONCENTRATION_PRIOR, rng)
     if prior == "AA":
         state.tau = rng.dirichlet(1.0 + by_word)
 

@@ -38,6 +38,7 @@ from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.seedwords import seeds_in
 from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.families.flat.concentrations import (
+    CONCENTRATION_PRIOR,
     draw_by_slice_of_sizes,
     draw_by_sticks,
     draw_concentration,
@@ -295,14 +296,16 @@ def _draw_document_side(
     topic_mass = state.alpha * state.pi
     state.n_tables = draw_table_sums(result.histogram, result.large, topic_mass, rng)
     n_tables = int(state.n_tables.sum())
-    state.alpha = draw_by_slice_of_sizes(state.alpha, n_tables, data.lengths, data.n_with, rng)
+    state.alpha = draw_by_slice_of_sizes(
+        state.alpha, n_tables, data.lengths, data.n_with, CONCENTRATION_PRIOR, rng
+    )
     along = state.n_tables[state.order]
     state.pi = np.empty(len(along))
     state.log_rest, state.pi[state.order] = gibbs.draw_sticks(along, state.gamma, rng)
     if reorder:
         order, state.log_rest = gibbs.redraw_places(state.log_rest, rng)
         state.order = state.order if order is None else state.order[order]
-    state.gamma = draw_by_sticks(state.log_rest, rng)
+    state.gamma = draw_by_sticks(state.log_rest, CONCENTRATION_PRIOR, rng)
 
 
 def _sizes(state: State, data: Blocks) -> I64:
@@ -323,7 +326,8 @@ def _draw_word_side(state: State, data: Blocks, prior: str, rng: np.random.Gener
         eta = np.array([state.word_mass / len(state.tau)])
         by_word = draw_table_sums(histogram, large, eta, rng)
     sizes = _sizes(state, data)
-    state.word_mass = draw_concentration(state.word_mass, int(by_word.sum()), sizes, rng)
+    n_tables = int(by_word.sum())
+    state.word_mass = draw_concentration(state.word_mass, n_tables, sizes, CONCENTRATION_PRIOR, rng)
     if prior == "AA":
         state.tau = rng.dirichlet(1.0 + by_word)
 

@@ -20,7 +20,7 @@ from hiertopics.base.axes import POSITIVE, Axes
 from hiertopics.contract.model import Context
 from hiertopics.families.flat import moments as m
 from hiertopics.families.flat import variational
-from hiertopics.families.flat.concentrations import PRIOR_RATE, PRIOR_SHAPE
+from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR
 from hiertopics.families.flat.config import ModelSettings
 from hiertopics.families.flat.config import PosteriorSettings as Settings
 from hiertopics.families.flat.kernels import Prior
@@ -261,6 +261,6 @@ def prior_of(state: State, settings: Settings) -> Prior:
 
 
 def _gamma_posterior(tables: float, rate: float, exp: Callable[[F64], F64]) -> tuple[float, float]:
-    """Return E[.] and G[.] of Gamma(PRIOR_SHAPE + tables, PRIOR_RATE + rate)."""
-    shape, rate = PRIOR_SHAPE + tables, PRIOR_RATE + rate
+    """Return E[.] and G[.] of a concentration of so many tables, at a rate."""
+    shape, rate = CONCENTRATION_PRIOR.posterior(tables, rate)
     return float(shape / rate), float(exp(digamma(np.array([shape])))[0] / rate)

@@ -11,7 +11,7 @@ from hiertopics.contract.model import NONE_DRAWN, Context, Hyperparameters, Size
 from hiertopics.corpus.data.corpus import Corpus, default_vocab
 from hiertopics.corpus.data.seedwords import seeds_in
 from hiertopics.families.flat.bursts import are_wanted
-from hiertopics.families.flat.concentrations import draw_from_prior
+from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR
 from hiertopics.families.flat.config import ModelSettings
 from hiertopics.families.flat.drawing import draw_words
 from hiertopics.families.flat.seats import draw_process_from_prior
@@ -55,7 +55,7 @@ def draw_hyperparameters(
     For AA tau [n_words] too, with ``model.bursts`` burst_discount and burst_concentration.
     """
     rng = context.rng("hyperparameters")
-    alpha, gamma, word_mass = (np.asarray(draw_from_prior(rng)) for _ in range(3))
+    alpha, gamma, word_mass = (np.asarray(CONCENTRATION_PRIOR.draw(rng)) for _ in range(3))
     drawn = {"alpha": alpha, "gamma": gamma, "eta": np.asarray(word_mass / sizes.n_words)}
     if settings.model.prior == "AA":
         drawn["tau"] = rng.dirichlet(np.ones(sizes.n_words))

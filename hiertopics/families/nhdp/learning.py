@@ -10,10 +10,9 @@ import numpy as np
 from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.contract.model import Context, Settings
 from hiertopics.families.flat.concentrations import (
+    CONCENTRATION_PRIOR,
     HIGHEST,
     LOWEST,
-    PRIOR_RATE,
-    PRIOR_SHAPE,
 )
 from hiertopics.families.flat.layout import Data, Piece
 from hiertopics.families.hdp.table_kernels import SMALL, draw_growth, draw_table_sums
@@ -69,8 +68,8 @@ def refitted(mixing: Mixing, sums: Sums, gamma: float) -> Mixing:
         of_children = sums.tables[children]
         mass = of_children + gamma / len(of_children)
         share[children] = np.maximum(mass / mass.sum(), SMALLEST)
-        growth = sums.growth[node]
-        concentration[node] = (PRIOR_SHAPE + of_children.sum()) / (PRIOR_RATE + growth)
+        learned = CONCENTRATION_PRIOR.posterior(of_children.sum(), sums.growth[node])
+        concentration[node] = learned.shape / learned.rate
     return mixing._replace(share=share, concentration=concentration)
 
 
@@ -78,9 +77,10 @@ def restopped(mixing: Mixing, sums: Sums) -> Mixing:
     """Return stop weights refitted, one pair for the inner nodes of each depth."""
     stop_a, stop_b = mixing.stop_a.copy(), mixing.stop_b.copy()
     for nodes in levels_of(mixing.shape):
-        rate = PRIOR_RATE + sums.visits[nodes].sum()
-        stop_a[nodes] = (PRIOR_SHAPE + sums.stops[nodes].sum()) / rate
-        stop_b[nodes] = (PRIOR_SHAPE + sums.goes[nodes].sum()) / rate
+        visits = sums.visits[nodes].sum()
+        for weight, tables in ((stop_a, sums.stops), (stop_b, sums.goes)):
+            learned = CONCENTRATION_PRIOR.posterior(tables[nodes].sum(), visits)
+            weight[nodes] = learned.shape / learned.rate
     return mixing._replace(stop_a=stop_a, stop_b=stop_b)
 
 
@@ -150,8 +150,7 @@ def _draw_shares(mixing: Mixing, visits: Visits, gamma: float, rng: np.random.Ge
         of_children = tables[children]
         share = rng.dirichlet(of_children + gamma / len(of_children))
         mixing.share[children] = np.maximum(share, SMALLEST)
-        rate = PRIOR_RATE + growth[node]
-        drawn = rng.gamma(PRIOR_SHAPE + of_children.sum(), 1.0 / rate)
+        drawn = CONCENTRATION_PRIOR.posterior(of_children.sum(), growth[node]).draw(rng)
         mixing.concentration[node] = np.clip(drawn, LOWEST, HIGHEST)
 
 
@@ -163,7 +162,7 @@ def _draw_stops(mixing: Mixing, visits: Visits, rng: np.random.Generator) -> Non
         "passing", np.where(mixing.stop_b > 0, mixing.stop_a + mixing.stop_b, 0.0), rng
     )
     for nodes in levels_of(mixing.shape):
-        rate = PRIOR_RATE + growth[nodes].sum()
+        visits_of_level = growth[nodes].sum()
         for weight, tables in ((mixing.stop_a, stops), (mixing.stop_b, goes)):
-            shape = PRIOR_SHAPE + tables[nodes].sum()
-            weight[nodes] = np.clip(rng.gamma(shape, 1.0 / rate), LOWEST, HIGHEST)
+            drawn = CONCENTRATION_PRIOR.posterior(tables[nodes].sum(), visits_of_level).draw(rng)
+            weight[nodes] = np.clip(drawn, LOWEST, HIGHEST)

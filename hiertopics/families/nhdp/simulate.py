@@ -17,7 +17,7 @@ from hiertopics.contract.model import (
 )
 from hiertopics.corpus.data.corpus import Corpus, default_vocab
 from hiertopics.corpus.data.seedwords import seeds_in
-from hiertopics.families.flat.concentrations import draw_from_prior
+from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR
 from hiertopics.families.flat.drawing import draw_words
 from hiertopics.families.nhdp import mixing
 from hiertopics.families.nhdp.config import most_leaves
@@ -91,9 +91,9 @@ def even_tree(settings: Settings) -> Shape:
 def draw_hyperparameters(settings: Settings, sizes: Sizes, context: Context) -> Hyperparameters:
     """Draw the parameters of a fit from the priors of nhdp-gibbs, concentrations first."""
     shape, rng = even_tree(settings), context.rng("hyperparameters")
-    drawn = {"concentration": rng.gamma(1.0, 1.0, shape.n_nodes)}
+    drawn = {"concentration": CONCENTRATION_PRIOR.draw_many(shape.n_nodes, rng)}
     if settings.inference.sample_eta:
-        drawn["eta"] = np.asarray(draw_from_prior(rng) / sizes.n_words)
+        drawn["eta"] = np.asarray(CONCENTRATION_PRIOR.draw(rng) / sizes.n_words)
     if settings.model.stop == "learned":
-        drawn["stop"] = rng.gamma(1.0, 1.0, (len(levels_of(shape)), 2))
+        drawn["stop"] = CONCENTRATION_PRIOR.draw_many((len(levels_of(shape)), 2), rng)
     return drawn

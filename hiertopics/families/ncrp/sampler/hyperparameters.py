@@ -1,6 +1,6 @@
 """Draws of gamma, eta and the level prior given a chain, each exact.
 
-Priors: gamma and eta are Exponential(1), each entry of the level prior Exponential(1/10).
+Priors: gamma and eta are Gamma(1, 1), each entry of the level prior Gamma(1, 1/10).
 """
 
 from __future__ import annotations
@@ -8,21 +8,22 @@ from __future__ import annotations
 import numpy as np
 
 from hiertopics.base.arrays import F64, I32, I64
-from hiertopics.families.flat.concentrations import draw_concentration
+from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR, draw_concentration
 from hiertopics.families.ncrp.sampler import chain_kernels
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 from hiertopics.numeric.mixtures import log_rising
+from hiertopics.numeric.priors import GammaPrior
 from hiertopics.numeric.slices import draw_by_slice
 
-RATE = 1.0
-LEVEL_RATE = 0.1
+LEVEL_PRIOR = GammaPrior(1.0, 0.1)
 LOWEST, HIGHEST = 1e-8, 1e6
 """Where the priors end."""
 
 
 def log_prior(prior: Prior) -> float:
     """Return the log density of the hyperparameters."""
-    return float(-RATE * (prior.gamma + prior.eta) - LEVEL_RATE * prior.level.sum())
+    of_scalars = -CONCENTRATION_PRIOR.rate * (prior.gamma + prior.eta)
+    return float(of_scalars - LEVEL_PRIOR.rate * prior.level.sum())
 
 
 def draw_from_prior(
@@ -33,9 +34,9 @@ def draw_from_prior(
     What lies above HIGHEST has no mass to speak of.
     """
     drawn = {
-        "gamma": np.asarray(LOWEST + rng.exponential(1.0 / RATE)),
-        "eta": np.asarray(LOWEST + rng.exponential(1.0 / RATE)),
-        "level_prior": LOWEST + rng.exponential(1.0 / LEVEL_RATE, depth),
+        "gamma": np.asarray(LOWEST + CONCENTRATION_PRIOR.draw(rng)),
+        "eta": np.asarray(LOWEST + CONCENTRATION_PRIOR.draw(rng)),
+        "level_prior": LOWEST + LEVEL_PRIOR.draw_many(depth, rng),
     }
     return {name: drawn[name] for name, wanted in zip(drawn, asked, strict=True) if wanted}
 
@@ -51,13 +52,15 @@ def draw_gamma(chain: Chain, gamma: float, rng: np.random.Generator, n_held: int
 
         def log_density(gamma: float) -> float:
             given = n_held * np.log(gamma) - log_rising(gamma, np.array([n_held]))[0]
-            return float(chain_kernels.log_trees(chain, gamma) - given) - RATE * gamma
+            log_chance = float(chain_kernels.log_trees(chain, gamma) - given)
+            return log_chance + CONCENTRATION_PRIOR.log_density(gamma)
 
         return draw_by_slice(gamma, log_density, (LOWEST, HIGHEST), rng)
     n_children = int((chain.visits > 0).sum()) - 1
     if n_children <= 0:
-        return _clipped(rng.exponential(1.0 / RATE))
-    return _clipped(draw_concentration(gamma, n_children, chain.visits[: chain.first[-2]], rng))
+        return _clipped(CONCENTRATION_PRIOR.draw(rng))
+    sizes = chain.visits[: chain.first[-2]]
+    return _clipped(draw_concentration(gamma, n_children, sizes, CONCENTRATION_PRIOR, rng))
 
 
 def draw_eta(chain: Chain, eta: float, rng: np.random.Generator) -> float:
@@ -71,7 +74,7 @@ def draw_eta(chain: Chain, eta: float, rng: np.random.Generator) -> float:
     def log_density(eta: float) -> float:
         by_word = times @ log_rising(eta, counts)
         by_node = log_rising(n_words * eta, totals).sum()
-        return float(by_word - by_node) - RATE * eta
+        return float(by_word - by_node) + CONCENTRATION_PRIOR.log_density(eta)
 
     return draw_by_slice(eta, log_density, (LOWEST, HIGHEST), rng)
 
@@ -89,7 +92,7 @@ def draw_level_prior(n_dl: I32, level_prior: F64, rng: np.random.Generator) -> F
         ) -> float:
             by_level = times @ log_rising(value, counts)
             by_doc = n_with @ log_rising(others + value, lengths)
-            return float(by_level - by_doc) - LEVEL_RATE * value
+            return float(by_level - by_doc) + LEVEL_PRIOR.log_density(value)
 
         drawn[level] = draw_by_slice(drawn[level], log_density, (LOWEST, HIGHEST), rng)
     return drawn
