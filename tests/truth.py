@@ -28,7 +28,7 @@ from hiertopics.families.chdp.gibbs_kernels import log_weights
 from hiertopics.families.chdp.gibbs_state import weights_of
 from hiertopics.families.hdp.block_layout import Blocks, Piece
 from hiertopics.families.ncrp.sampler import chains as tree_state
-from hiertopics.families.ncrp.sampler.chain_kernels import Prior
+from hiertopics.families.ncrp.sampler.chain_kernels import Hyperparameters
 from hiertopics.families.ncrp.sampler.chains import recounted
 from hiertopics.families.nhdp.gibbs import with_nodes
 from hiertopics.families.nhdp.layout import shape_of
@@ -283,7 +283,7 @@ def tree_of(data: Any, truth: Truth, settings: Settings, rng: np.random.Generato
     level = categories(chances, rng).astype(np.int8)
     slot = [np.unique(nodes, return_inverse=True)[1].ravel() for nodes in path.T]
     chain = recounted(data, np.stack(slot, axis=1).astype(np.int32), level)
-    prior = Prior(truth["level_prior"].copy(), float(truth["gamma"]), float(truth["eta"]))
+    prior = Hyperparameters(truth["level_prior"].copy(), float(truth["gamma"]), float(truth["eta"]))
     return tree_state.begin(chain, prior)
 
 

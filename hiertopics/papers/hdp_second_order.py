@@ -18,7 +18,7 @@ from hiertopics.contract.model import Context
 from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.config import ModelSettings
-from hiertopics.families.flat.kernels import Prior, Tables
+from hiertopics.families.flat.kernels import PseudoCounts, Tables
 from hiertopics.families.flat.layout import Block, Data, Piece, room_of, take_turns
 from hiertopics.papers import hdp_second_order_kernels as kernels
 from hiertopics.papers.hdp_second_order_kernels import Spreads
@@ -56,7 +56,7 @@ class SweepInput(NamedTuple):
 
     n_k: F64
     var_k: F64
-    prior: Prior
+    prior: PseudoCounts
 
 
 def variances(state: variational.Responsibilities, data: Data) -> dict[str, Any]:
@@ -73,11 +73,11 @@ def _keep_variances(piece: Piece, local: variational.Local, _: None) -> tuple[Lo
     return kept, var_dk.sum(axis=0, dtype=np.float64)
 
 
-def sweep(state: Variances, data: Data, prior: Prior, *, indicators: bool) -> Table:
+def sweep(state: Variances, data: Data, pseudo_counts: PseudoCounts, *, indicators: bool) -> Table:
     """Visit every pair once; as ``variational.sweep``, which see, but to second order."""
     seen_wk = np.zeros((data.n_words, state.n_topics if indicators else 0), state.n_wk.dtype)
     tables = (state.n_wk, state.var_wk, seen_wk)
-    priors = variational.prior_of_blocks(prior, data)
+    priors = variational.prior_of_blocks(pseudo_counts, data)
     seeded = data.seeds.totals(state.n_topics)
     for turn in range(state.local.n_pieces):
         moves = take_turns(

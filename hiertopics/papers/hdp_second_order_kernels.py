@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hiertopics.base.arrays import F64, Floats
-from hiertopics.families.flat.kernels import Prior, Tables
+from hiertopics.families.flat.kernels import PseudoCounts, Tables
 from hiertopics.families.flat.layout import Cells
 from hiertopics.numeric.jit import REASSOCIATE, kernel
 from hiertopics.numeric.special import exp
@@ -38,7 +38,7 @@ def sweep_block(
     spreads: Spreads,
     n_k: F64,
     var_k: F64,
-    prior: Prior,
+    pseudo_counts: PseudoCounts,
 ) -> int:
     """Do as ``flat.kernels.sweep_block`` does, each count corrected by its variance (equation 34).
 
@@ -59,9 +59,9 @@ def sweep_block(
         for topic in range(n_topics):
             n_k[topic] -= n_dk[doc, topic]
             var_k[topic] -= var_dk[doc, topic]
-            base[topic] = n_k[topic] + prior.word_total - prior.doc[topic]
+            base[topic] = n_k[topic] + pseudo_counts.word_total - pseudo_counts.doc[topic]
             base_var[topic] = var_k[topic]
-            doc_row[topic] = n_dk[doc, topic] + prior.doc[topic]
+            doc_row[topic] = n_dk[doc, topic] + pseudo_counts.doc[topic]
             doc_var[topic] = var_dk[doc, topic]
         doc_seen = tables.seen_dk[doc]
         for pair in range(start, stop):
@@ -70,7 +70,13 @@ def sweep_block(
             doc_rows = (doc_row, doc_var)
             # One token of the pair is left out of all counts and variances.
             total = weigh(
-                *pair_rows, *doc_rows, prior.doc, base, base_var, prior.word[word], weights
+                *pair_rows,
+                *doc_rows,
+                pseudo_counts.doc,
+                base,
+                base_var,
+                pseudo_counts.word[word],
+                weights,
             )
             if not (total > 0 and total < np.inf):
                 return doc
@@ -79,7 +85,7 @@ def sweep_block(
                 note_seen(tables.resp[pair], int(tokens), weights, doc_seen, seen_wk[word])
         # The prior leaves the row again; counts and variances go to the totals at once.
         for topic in range(n_topics):
-            n_dk[doc, topic] = doc_row[topic] - prior.doc[topic]
+            n_dk[doc, topic] = doc_row[topic] - pseudo_counts.doc[topic]
             var_dk[doc, topic] = doc_var[topic]
             n_k[topic] += n_dk[doc, topic]
             var_k[topic] += doc_var[topic]

@@ -16,7 +16,7 @@ from hiertopics.contract.states import to_arrays
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.flat import burst_kernels
 from hiertopics.families.flat.burst_kernels import TableRule
-from hiertopics.families.flat.kernels import Prior, Tables
+from hiertopics.families.flat.kernels import PseudoCounts, Tables
 from hiertopics.families.flat.layout import lay_out
 from hiertopics.families.hdp import burst_learning, bursty, few, few_burst_kernels, few_kernels
 from hiertopics.families.hdp import variational as hdp
@@ -126,7 +126,7 @@ def trained(n_sweeps: int, concentration: float, *, kernel: Any = None) -> tuple
     resp, tables = np.stack([FIRST, 1 - FIRST], axis=1), cells.tokens.copy()
     moved = counted(resp, tables, cells)
     n_k = moved.n_dk.sum(axis=0)
-    prior = Prior(ALPHA, np.full(3, 0.5), 1.5)
+    prior = PseudoCounts(ALPHA, np.full(3, 0.5), 1.5)
     seating = TableRule(mean_tables([3, 2], 0.4), concentration)
     sweep = kernel or burst_kernels.sweep_block
     for _ in range(n_sweeps):
@@ -173,7 +173,7 @@ def test_a_few_entries_are_swept_alike() -> None:
     n_dk, n_wk = whole.n_dk.astype(np.float32), whole.n_wk.astype(np.float32)
     empty = (np.zeros((2, 0), np.float32), np.zeros((3, 0), np.float32))
     moved = few_kernels.Tables(topic, share, n_dk, n_wk, *empty)
-    prior = Prior(ALPHA.astype(np.float32), np.full(3, 0.5, np.float32), 1.5)
+    prior = PseudoCounts(ALPHA.astype(np.float32), np.full(3, 0.5, np.float32), 1.5)
     noise = np.full(few.N_NOISE + 16, 0.5, np.float32)
     thinning = few_kernels.Thinning(1e-9, noise, new_key(np.random.default_rng(0)))
     seating = TableRule(mean_tables([3, 2], 0.4), 1.5)
@@ -196,7 +196,7 @@ def test_later_pairs_see_the_tables_that_earlier_ones_have_grown_to() -> None:
     resp, tables = TWICE_RESP.copy(), cells.tokens.copy()
     n_dk = (tables @ resp)[None]
     moved = Tables(resp, n_dk, tables[:, None] * resp, np.zeros((1, 0)), np.zeros((3, 0)))
-    prior = Prior(ALPHA, np.full(3, 0.5), 1.5)
+    prior = PseudoCounts(ALPHA, np.full(3, 0.5), 1.5)
     seating = TableRule(mean_tables([3, 4, 5], 0.4), 1.5)
     n_k = n_dk.sum(axis=0)
     assert burst_kernels.sweep_block(cells, 0, 0, moved, tables, n_k, prior, seating) == -1
@@ -217,7 +217,7 @@ def test_a_few_entries_keep_the_counts_of_their_tables() -> None:
     n_wk = (tables[:, None] * TWICE_RESP).astype(np.float32)
     empty = (np.zeros((1, 0), np.float32), np.zeros((3, 0), np.float32))
     moved = few_kernels.Tables(topic, share, n_dk, n_wk, *empty)
-    prior = Prior(ALPHA.astype(np.float32), np.full(3, 0.5, np.float32), 1.5)
+    prior = PseudoCounts(ALPHA.astype(np.float32), np.full(3, 0.5, np.float32), 1.5)
     noise = np.full(few.N_NOISE + 16, 0.5, np.float32)
     thinning = few_kernels.Thinning(1e-9, noise, new_key(np.random.default_rng(0)))
     seating = TableRule(mean_tables([3, 4, 5], 0.4), 1.5)

@@ -16,7 +16,7 @@ from hiertopics.contract.engine import Workers
 from hiertopics.contract.states import to_arrays
 from hiertopics.families.flat import seat_kernels, seats
 from hiertopics.families.flat.bursts import Repeats, more_than
-from hiertopics.families.flat.kernels import Prior
+from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import Cells, lay_out
 from hiertopics.families.flat.seat_kernels import EMPTY, Seats, count_tables
 from hiertopics.families.flat.sweep_kernels import list_words_that_grow, scratch_of, write_words
@@ -30,7 +30,7 @@ from hiertopics.numeric.pitman_yor_kernels import LARGEST
 DOCS = [[(0, 3), (1, 1)], [(1, 2), (2, 1)]]
 CORPUS = corpus_of([[3, 1, 0], [0, 2, 1]])
 ALPHA, ETA, PROCESS = np.array([0.7, 0.4]), 0.5, (0.4, 1.5)
-PRIOR = Prior(ALPHA, np.full(3, ETA), 3 * ETA)
+PRIOR = PseudoCounts(ALPHA, np.full(3, ETA), 3 * ETA)
 
 
 def twin_of(mistake: str = "right") -> Twin:
@@ -114,7 +114,13 @@ class Swept(NamedTuple):
 
 @numba.njit
 def sample(
-    sweep: Any, cells: Cells, tables: Tables, prior: Prior, seats: Seats, n_sweeps: int, rng: Any
+    sweep: Any,
+    cells: Cells,
+    tables: Tables,
+    prior: PseudoCounts,
+    seats: Seats,
+    n_sweeps: int,
+    rng: Any,
 ) -> Any:
     """Count how often the first pair has each number of tables, and sum what else there is."""
     first, opened, topics = np.zeros(4), np.zeros(2), np.zeros(4)
@@ -205,7 +211,7 @@ def test_tables_come_and_go_as_the_plain_twin_says(
     rng = np.random.default_rng(4)
     alpha = rng.gamma(0.5, size=n_topics) + 0.01
     twin = Twin(ROWS, alpha, 0.3, 4, (0.3, 6.0))
-    prior = Prior(alpha, np.full(4, 0.3), 1.2)
+    prior = PseudoCounts(alpha, np.full(4, 0.3), 1.2)
     how = seats_at((0.3, 6.0), range(1, 8))
     ours, same = np.random.default_rng(8), np.random.default_rng(8)
     state, seen = rows_of(tables.z), set()
@@ -227,7 +233,7 @@ def test_tables_come_and_go_as_the_plain_twin_says(
 
 
 def _visit(
-    cells: Cells, tables: Tables, prior: Prior, how: Seats, doc: int, rng: Any,
+    cells: Cells, tables: Tables, prior: PseudoCounts, how: Seats, doc: int, rng: Any,
     *, lists: bool, compiled: bool,
 ) -> None:  # fmt: skip
     start, stop = cells.cuts[doc]

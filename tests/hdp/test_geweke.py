@@ -10,7 +10,7 @@ from hdp_geweke import joint_test
 
 from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.families.flat import sticks
-from hiertopics.families.flat.kernels import Prior
+from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.hdp import gibbs, gibbs_kernels
 from hiertopics.numeric.priors import GammaPrior
 
@@ -51,14 +51,16 @@ sweep_block: Any = gibbs_kernels.sweep_block_by_lists
 def half_the_word_total(*arguments: Any) -> int:
     """Sweep with half of the word prior missing from the denominators."""
     *others, prior, rng = arguments
-    wrong = Prior(prior.doc, prior.word, prior.word_total / 2)
+    wrong = PseudoCounts(prior.doc, prior.word, prior.word_total / 2)
     return int(sweep_block(*others, wrong, rng))
 
 
 def shifted_doc_prior(*arguments: Any) -> int:
     """Sweep with a document prior that is off by a constant."""
     *others, prior, rng = arguments
-    return int(sweep_block(*others, Prior(prior.doc + 0.05, prior.word, prior.word_total), rng))
+    return int(
+        sweep_block(*others, PseudoCounts(prior.doc + 0.05, prior.word, prior.word_total), rng)
+    )
 
 
 def by_size(log_weight: float, *_: Any) -> float:

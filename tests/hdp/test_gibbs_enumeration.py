@@ -13,7 +13,7 @@ from naive import Exact, log_topics, posterior, share, stick_nodes
 from stepping import at, corpus_of, docs_of, settings_of
 
 from hiertopics.base.arrays import F64, I64
-from hiertopics.families.flat.kernels import Prior
+from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.token_kernels import Tables
 from hiertopics.families.hdp import gibbs
@@ -58,7 +58,7 @@ def sample(
     visits, pi_sum = np.zeros(n_topics ** len(tables.z), np.int64), np.zeros(n_topics)
     ones = np.ones(len(tables.n_dk))
     for _ in range(n_sweeps):
-        sweep(cells, 0, 0, tables, Prior(ALPHA * pi, words, words.sum()), rng)
+        sweep(cells, 0, 0, tables, PseudoCounts(ALPHA * pi, words, words.sum()), rng)
         by_doc, by_topic = np.zeros(len(tables.n_dk), np.int64), np.zeros(n_topics, np.int64)
         draw_tables(tables.n_dk, ones, ALPHA * pi, by_doc, by_topic, rng)
         draw_sticks(by_topic, GAMMA, rng, pi)

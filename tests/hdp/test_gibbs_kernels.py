@@ -11,7 +11,7 @@ from naive import antoniak, log_joint, sweep_by_lists
 from scipy import stats
 from stepping import docs_of, settings_of
 
-from hiertopics.families.flat.kernels import Prior
+from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.sweep_kernels import list_words, write_words
 from hiertopics.families.flat.token_kernels import Tables, count_tokens
@@ -23,11 +23,11 @@ N_TOPICS = 4
 CORPUS = random_corpus(81, n_docs=6, n_words=7, largest=4)
 
 
-def start(shards: int = 1) -> tuple[Cells, Tables, Prior]:
+def start(shards: int = 1) -> tuple[Cells, Tables, PseudoCounts]:
     settings = settings_of(gibbs, truncation=N_TOPICS, shards=shards)
     state, data = begin(gibbs, CORPUS, settings)
     rng = np.random.default_rng(0)
-    prior = Prior(rng.gamma(0.5, size=N_TOPICS), rng.gamma(0.5, size=7), 0.0)
+    prior = PseudoCounts(rng.gamma(0.5, size=N_TOPICS), rng.gamma(0.5, size=7), 0.0)
     tables = Tables(state.z, state.n_dk, state.n_wk, state.n_k)
     return data.cells, tables, prior._replace(word_total=float(prior.word.sum()))
 
@@ -76,7 +76,7 @@ def test_a_sweep_by_lists_draws_what_its_plain_twin_draws(n_topics: int) -> None
     corpus = random_corpus(5, n_docs=8, n_words=6, largest=6)
     state, data = begin(gibbs, corpus, settings_of(gibbs, truncation=n_topics))
     rng = np.random.default_rng(1)
-    prior = Prior(rng.gamma(0.5, size=n_topics), rng.gamma(4.0, size=6), 0.0)
+    prior = PseudoCounts(rng.gamma(0.5, size=n_topics), rng.gamma(4.0, size=6), 0.0)
     prior = prior._replace(word_total=float(prior.word.sum()))
     tables = Tables(state.z, state.n_dk, state.n_wk, state.n_k)
     cuts = np.cumsum(corpus.doc_lengths)[:-1]

@@ -11,7 +11,7 @@ from stepping import corpus_of, settings_of
 from hiertopics.base.arrays import Floats
 from hiertopics.contract.engine import joined
 from hiertopics.families.flat import kernels, moments, variational
-from hiertopics.families.flat.kernels import Prior, Tables
+from hiertopics.families.flat.kernels import PseudoCounts, Tables
 from hiertopics.families.flat.layout import lay_out
 from hiertopics.families.hdp.variational import cvb0, pcvb0
 
@@ -26,7 +26,7 @@ def sweep_one_pair(count: int, shares: Floats, seen_before: float) -> tuple[Floa
     rows = [np.full((1, n_topics), 1 / n_topics, dtype) for _ in range(3)]
     tables = Tables(*rows, *(np.full((1, n_topics), seen_before, dtype) for _ in range(2)))
     # Counts of a single token: without it only the document's prior is left.
-    prior = Prior(shares, np.ones(1, dtype), 1.0)
+    prior = PseudoCounts(shares, np.ones(1, dtype), 1.0)
     n_k = tables.n_dk[0].astype(np.float64)
     assert kernels.sweep_block(cells, 0, 0, tables, n_k, prior) == -1
     return tables.resp[0], tables
@@ -65,7 +65,7 @@ def test_sweep_returns_the_indicators_of_its_result(
     """11.3: those gathered during the sweep equal those of q after it."""
     corpus = random_corpus(2, n_docs=8, n_words=11, largest=40)
     state, data = begin(pcvb0, corpus, settings_of(pcvb0, truncation=5, shards=shards), dtype=dtype)
-    prior = Prior(np.full(5, 0.2, dtype), np.full(11, 0.05, dtype), 0.55)
+    prior = PseudoCounts(np.full(5, 0.2, dtype), np.full(11, 0.05, dtype), 0.55)
     word_seen = variational.sweep(state, data, prior, indicators=True)
     doc_seen = joined(state.local, "seen_dk")
     pairs, q = pairs_of(corpus), state.resp.astype(np.float64)
@@ -82,7 +82,7 @@ def test_many_small_shares_keep_their_digits_in_float32() -> None:
     state.resp[:], state.n_k[:] = [1.0, 0.0, 0.0], 0.0
     variational.recount(state, data)
     doc_prior = np.array([1.0, 1e-6, 1e-7], np.float32)
-    prior = Prior(doc_prior, np.full(11, 0.05, np.float32), 0.55)
+    prior = PseudoCounts(doc_prior, np.full(11, 0.05, np.float32), 0.55)
     word_seen = variational.sweep(state, data, prior, indicators=True)
     doc_seen = joined(state.local, "seen_dk")
     pairs, q = pairs_of(corpus), state.resp.astype(np.float64)

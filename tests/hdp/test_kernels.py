@@ -14,7 +14,7 @@ from stepping import advance, settings_of
 from hiertopics.base.arrays import F64, I32
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.flat import kernels, variational
-from hiertopics.families.flat.kernels import Prior, Tables
+from hiertopics.families.flat.kernels import PseudoCounts, Tables
 from hiertopics.families.flat.layout import Cells, lay_out
 from hiertopics.families.hdp.variational import pcvb0
 
@@ -30,7 +30,7 @@ class Case(NamedTuple):
     cells: Cells
     tables: Tables
     n_k: F64
-    prior: Prior
+    prior: PseudoCounts
 
 
 def case(dtype: type, *, indicators: bool = True, n_topics: int = N_TOPICS) -> Case:
@@ -47,7 +47,7 @@ def case(dtype: type, *, indicators: bool = True, n_topics: int = N_TOPICS) -> C
     rng = np.random.default_rng(0)
     doc_prior: NDArray[Any] = rng.gamma(0.5, size=n_topics).astype(dtype)
     word_prior: NDArray[Any] = rng.gamma(0.5, size=corpus.n_words).astype(dtype)
-    prior = Prior(doc_prior, word_prior, float(word_prior.sum(dtype=np.float64)))
+    prior = PseudoCounts(doc_prior, word_prior, float(word_prior.sum(dtype=np.float64)))
     return Case(corpus, pairs_of(corpus), data.cells, tables, state.n_k, prior)
 
 

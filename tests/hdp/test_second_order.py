@@ -22,7 +22,7 @@ from hiertopics.base.arrays import F64
 from hiertopics.contract.engine import joined
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.flat import variational
-from hiertopics.families.flat.kernels import Prior, Tables
+from hiertopics.families.flat.kernels import PseudoCounts, Tables
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.hdp import point_estimates, posteriors
 from hiertopics.families.hdp.variational import cvb0
@@ -163,7 +163,7 @@ def test_indicators_change_nothing_else(backend: Any) -> None:
     rows = []
     for indicators in (True, False):
         state, data, settings = fitted(backend, corpus, 0, **HELD)
-        prior = Prior(np.full(4, 0.2), np.full(11, 0.1), 1.1)
+        prior = PseudoCounts(np.full(4, 0.2), np.full(11, 0.1), 1.1)
         second_order.sweep(state, data, prior, indicators=indicators)
         rows.append(state.resp)
     np.testing.assert_array_equal(*rows)
@@ -197,7 +197,7 @@ class Bench(NamedTuple):
     spreads: kernels.Spreads
     n_k: F64
     var_k: F64
-    prior: Prior
+    prior: PseudoCounts
 
 
 def bench(corpus: Corpus, dtype: type) -> Bench:
@@ -210,7 +210,9 @@ def bench(corpus: Corpus, dtype: type) -> Bench:
         kernels.Spreads(state.var_dk, state.var_wk),
         state.n_k,
         state.var_k,
-        Prior(np.full(4, 0.2, dtype), np.full(corpus.n_words, 0.1, dtype), 0.1 * corpus.n_words),
+        PseudoCounts(
+            np.full(4, 0.2, dtype), np.full(corpus.n_words, 0.1, dtype), 0.1 * corpus.n_words
+        ),
     )
 
 

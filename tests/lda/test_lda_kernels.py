@@ -17,7 +17,7 @@ from hiertopics.families.lda import gibbs_kernels as kernels
 
 CORPUS = varied_corpus()
 N_TOPICS, ALPHA, ETA = 5, 0.4, 0.3
-PRIOR = kernels.Prior(N_TOPICS, ALPHA, ETA)
+PRIOR = kernels.PseudoCounts(N_TOPICS, ALPHA, ETA)
 
 
 def start() -> tuple[kernels.Tokens, kernels.Tables]:
@@ -52,7 +52,9 @@ def test_a_sweep_by_lists_draws_what_its_plain_twin_draws(n_topics: int) -> None
     z, rows = split(state.z, docs), np.tile(alpha, (CORPUS.n_docs, 1))
     ours, same = np.random.default_rng(8), np.random.default_rng(8)
     for _ in range(3):
-        kernels.sweep_by_lists(data.tokens, tables, kernels.Prior(n_topics, alpha, ETA), ours)
+        kernels.sweep_by_lists(
+            data.tokens, tables, kernels.PseudoCounts(n_topics, alpha, ETA), ours
+        )
         sweep_by_lists(docs, z, rows, np.full(CORPUS.n_words, ETA), same)
         assert split(state.z, docs) == z
     assert ours.bit_generator.state == same.bit_generator.state

@@ -15,11 +15,11 @@ from hiertopics.families.flat import token_layout
 from hiertopics.families.flat.token_layout import Data
 from hiertopics.families.ncrp.sampler import backend as gibbs
 from hiertopics.families.ncrp.sampler import chains
-from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
+from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Hyperparameters
 
 settings_of = partial(stepping.settings_of, gibbs)
 advance = partial(stepping.advance, gibbs.one)
-PRIOR = Prior(np.array([1.5, 0.7, 1.1]), 0.8, 0.4)
+PRIOR = Hyperparameters(np.array([1.5, 0.7, 1.1]), 0.8, 0.4)
 
 
 def varied_corpus(seed: int = 4, n_docs: int = 9, n_words: int = 7) -> Corpus:
@@ -32,10 +32,14 @@ def varied_corpus(seed: int = 4, n_docs: int = 9, n_words: int = 7) -> Corpus:
 
 
 def random_chain(
-    corpus: Corpus, depth: int = 3, seed: int = 0, n_sweeps: int = 3, prior: Prior | None = None
-) -> tuple[Data, Chain, Prior]:
+    corpus: Corpus,
+    depth: int = 3,
+    seed: int = 0,
+    n_sweeps: int = 3,
+    prior: Hyperparameters | None = None,
+) -> tuple[Data, Chain, Hyperparameters]:
     """Return a chain after some sweeps of its own, on a tree of several branches."""
-    prior = prior or Prior(np.linspace(1.5, 0.7, depth), 2.5, 0.4)
+    prior = prior or Hyperparameters(np.linspace(1.5, 0.7, depth), 2.5, 0.4)
     rng = np.random.default_rng(seed)
     data = token_layout.lay_out(corpus)
     chain = chains.sequential(data, prior, rng)
@@ -54,7 +58,7 @@ def paths_of(path: Ints) -> list[tuple[int, ...]]:
     return [tuple(row) for row in path[:, 1:].tolist()]
 
 
-def hyper_of(prior: Prior, n_words: int) -> Hyper:
+def hyper_of(prior: Hyperparameters, n_words: int) -> Hyper:
     """Return hyperparameters as the naive functions take them."""
     return Hyper(prior.level.tolist(), prior.gamma, prior.eta, n_words)
 

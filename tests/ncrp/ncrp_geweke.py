@@ -16,7 +16,7 @@ from hiertopics.corpus.data.seedwords import NONE, Seeds
 from hiertopics.families.flat.token_layout import Data
 from hiertopics.families.ncrp.sampler import backend as gibbs
 from hiertopics.families.ncrp.sampler import chains, hyperparameters
-from hiertopics.families.ncrp.sampler.chain_kernels import Prior
+from hiertopics.families.ncrp.sampler.chain_kernels import Hyperparameters
 from hiertopics.families.ncrp.sampler.chains import recounted
 from hiertopics.families.nested.simulate import draw_tree
 
@@ -73,7 +73,7 @@ def joint_test(
 def draw_from_prior(state: Any, data: Data, rng: np.random.Generator) -> None:
     """Draw everything from the model."""
     gamma, eta = np.maximum(rng.exponential(size=2), hyperparameters.LOWEST).tolist()
-    prior = Prior(rng.exponential(LEVEL_MEAN, DEPTH), gamma, eta)
+    prior = Hyperparameters(rng.exponential(LEVEL_MEAN, DEPTH), gamma, eta)
     n_held = len(data.seeds.names)
     _, path = draw_tree(len(LENGTHS), DEPTH, prior.gamma, rng, n_held)
     slot = np.stack([np.unique(nodes, return_inverse=True)[1] for nodes in path.T], axis=1)

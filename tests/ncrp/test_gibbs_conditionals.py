@@ -13,13 +13,18 @@ from stepping import docs_of, twins
 
 from hiertopics.families.flat.token_layout import Data
 from hiertopics.families.ncrp.sampler import sweep_kernels
-from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior, Scratch, make_scratch
+from hiertopics.families.ncrp.sampler.chain_kernels import (
+    Chain,
+    Hyperparameters,
+    Scratch,
+    make_scratch,
+)
 
 CORPUS = varied_corpus()
 GRID = 400
 
 
-def lifted(data: Data, chain: Chain, prior: Prior, doc: int) -> Scratch:
+def lifted(data: Data, chain: Chain, prior: Hyperparameters, doc: int) -> Scratch:
     """Lift a document and score the nodes without it."""
     scratch = make_scratch(data.words, chain, prior, sweep_kernels.FACTORS)
     sweep_kernels.lift(doc, data.words, chain, prior, scratch)
@@ -27,7 +32,9 @@ def lifted(data: Data, chain: Chain, prior: Prior, doc: int) -> Scratch:
     return scratch
 
 
-def chances_of_paths(data: Data, chain: Chain, prior: Prior, doc: int) -> dict[Any, float]:
+def chances_of_paths(
+    data: Data, chain: Chain, prior: Hyperparameters, doc: int
+) -> dict[Any, float]:
     """Return what the kernels say of every path, keyed as ``naive_gibbs.candidates`` does."""
     scratch = lifted(data, chain, prior, doc)
     sweep_kernels.weigh_paths(chain, prior, scratch)
@@ -70,7 +77,7 @@ def test_chances_of_paths_are_ratios_of_the_joint(depth: int, doc: int) -> None:
 @pytest.mark.parametrize("eta", [1e-6, 0.3, 50.0])
 def test_scores_of_nodes_are_differences_of_log_gammas(eta: float) -> None:
     """F(i, l) of theory/ncrp 5, node by node, for a document with long products."""
-    prior = Prior(np.ones(3), 2.5, eta)
+    prior = Hyperparameters(np.ones(3), 2.5, eta)
     data, chain, _ = random_chain(CORPUS, seed=3)
     for doc in range(data.n_docs):
         moved = copy_of(chain)

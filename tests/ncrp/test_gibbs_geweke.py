@@ -15,7 +15,12 @@ from naive_gibbs import Hyper, posterior
 
 from hiertopics.base.arrays import F64, I8, I64
 from hiertopics.families.flat.token_layout import Words
-from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior, make_scratch, note_totals
+from hiertopics.families.ncrp.sampler.chain_kernels import (
+    Chain,
+    Hyperparameters,
+    make_scratch,
+    note_totals,
+)
 from hiertopics.families.ncrp.sampler.sweep_kernels import (
     FACTORS,
     draw_levels,
@@ -79,7 +84,9 @@ NONE, NO_ANCESTORS, NO_NEW_BRANCHES, NO_GAMMA, NO_ROOM = range(5)
 
 
 @numba.njit
-def mutated_sweep(words: Words, chain: Chain, prior: Prior, mutation: int, rng: Any) -> None:
+def mutated_sweep(
+    words: Words, chain: Chain, prior: Hyperparameters, mutation: int, rng: Any
+) -> None:
     """Do what ``sweep`` does, but for one mistake in the path move."""
     scratch = make_scratch(words, chain, prior, FACTORS)
     for doc in range(len(chain.path)):
@@ -89,7 +96,7 @@ def mutated_sweep(words: Words, chain: Chain, prior: Prior, mutation: int, rng: 
             scratch.score[: chain.first[DEPTH - 1]] = 0.0
             scratch.new_score[1] = scratch.new_score[2]
         if mutation == NO_GAMMA:
-            weigh_paths(chain, Prior(prior.level, 1.0, prior.eta), scratch)
+            weigh_paths(chain, Hyperparameters(prior.level, 1.0, prior.eta), scratch)
         elif mutation == NO_ROOM:
             room = scratch.log_room.copy()
             scratch.log_room[:] = 0.0
@@ -181,7 +188,9 @@ def note(row: F64, tokens: I64, z: I64, chain: Chain) -> None:
 
 
 @numba.njit
-def run(words: Words, chain: Chain, prior: Prior, n_sweeps: int, mutation: int, rng: Any) -> F64:
+def run(
+    words: Words, chain: Chain, prior: Hyperparameters, n_sweeps: int, mutation: int, rng: Any
+) -> F64:
     """Alternate sweeps and words; return the statistics [n_sweeps, 12]."""
     tokens, z = np.zeros((N_DOCS, LENGTH), np.int64), np.zeros((N_DOCS, LENGTH), np.int64)
     found, order = np.zeros((n_sweeps, 12)), np.arange(N_DOCS)
@@ -197,7 +206,7 @@ def run(words: Words, chain: Chain, prior: Prior, n_sweeps: int, mutation: int, 
     return found
 
 
-def on_one_path() -> tuple[Words, Chain, Prior]:
+def on_one_path() -> tuple[Words, Chain, Hyperparameters]:
     """Return room for words, a chain with every token at the root, and its hyperparameters."""
     words = Words(np.zeros(4, np.int64), np.zeros(9, np.int32), np.zeros(10, np.int64))
     first = np.array([0, 16, 32, 48])
@@ -210,7 +219,7 @@ def on_one_path() -> tuple[Words, Chain, Prior]:
     parent[32] = 16
     n_wk = np.zeros((N_WORDS, 48), np.int32)
     chain = Chain(path, np.zeros(9, np.int8), n_dl, n_wk, n_k, parent, visits, first)
-    return words, chain, Prior(ALPHA, GAMMA, ETA)
+    return words, chain, Hyperparameters(ALPHA, GAMMA, ETA)
 
 
 def z_scores(n_sweeps: int, mutation: int = -1, seed: int = 0) -> dict[str, float]:

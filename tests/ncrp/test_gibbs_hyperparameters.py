@@ -16,7 +16,7 @@ from stepping import docs_of
 from hiertopics.base.arrays import F64
 from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR
 from hiertopics.families.ncrp.sampler import hyperparameters as h
-from hiertopics.families.ncrp.sampler.chain_kernels import Prior
+from hiertopics.families.ncrp.sampler.chain_kernels import Hyperparameters
 from hiertopics.numeric.slices import draw_by_slice
 
 CORPUS = varied_corpus()
@@ -24,7 +24,7 @@ DATA, CHAIN, PRIOR = random_chain(CORPUS, seed=2)
 N_DRAWS = 4_000
 
 
-def density(change: Callable[[float], Prior], rate: float) -> tuple[Any, Any]:
+def density(change: Callable[[float], Hyperparameters], rate: float) -> tuple[Any, Any]:
     """Return a grid of values, even in their logs, and their posterior distribution function."""
     values = np.exp(np.linspace(math.log(1e-4), math.log(300), 400))
     docs, paths = docs_of(CORPUS), paths_of(CHAIN.path)
@@ -72,7 +72,9 @@ def test_the_log_prior_is_that_of_exponentials(
     gamma: float, eta: float, level: list[float], expected: float
 ) -> None:
     """By hand, up to a constant: -gamma - eta - sum(level) / 10."""
-    assert h.log_prior(Prior(np.array(level), gamma, eta)) == pytest.approx(expected, rel=1e-12)
+    assert h.log_prior(Hyperparameters(np.array(level), gamma, eta)) == pytest.approx(
+        expected, rel=1e-12
+    )
 
 
 def test_gamma_follows_its_posterior() -> None:

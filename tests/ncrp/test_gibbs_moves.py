@@ -16,7 +16,7 @@ from test_tree_gibbs_kernels import assert_counts_are_recounts, python_twins
 from hiertopics.families.ncrp.sampler import chains, move_kernels
 from hiertopics.families.ncrp.sampler.chain_kernels import (
     Chain,
-    Prior,
+    Hyperparameters,
     make_scratch,
     trace,
     vacate,
@@ -32,7 +32,9 @@ def branches(chain: Chain, level: int) -> list[list[int]]:
     return [np.flatnonzero(chain.path[:, level] == node).tolist() for node in nodes]
 
 
-def chances_of_parents(data: Any, chain: Chain, prior: Prior, level: int, docs: Any) -> Any:
+def chances_of_parents(
+    data: Any, chain: Chain, prior: Hyperparameters, level: int, docs: Any
+) -> Any:
     """Return what the kernels say of every path down to a branch's parent; -1: a new node."""
     moved = copy_of(chain)
     scratch = make_scratch(data.words, moved, prior, 8)

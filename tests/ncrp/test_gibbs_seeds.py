@@ -22,12 +22,12 @@ from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.families.flat.token_layout import Data, lay_out
 from hiertopics.families.ncrp.sampler import backend as gibbs
 from hiertopics.families.ncrp.sampler import chain_kernels, chains, partial
-from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
+from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Hyperparameters
 
 FLAT = corpus_of([[1, 1], [0, 2]])
-FLAT_PRIOR = Prior(np.array([1.2, 0.9]), 0.8, 0.4)
+FLAT_PRIOR = Hyperparameters(np.array([1.2, 0.9]), 0.8, 0.4)
 DEEP = corpus_of([[2, 0], [0, 1]])
-DEEP_PRIOR = Prior(np.array([0.8, 1.2, 0.6]), 0.7, 0.5)
+DEEP_PRIOR = Hyperparameters(np.array([0.8, 1.2, 0.6]), 0.7, 0.5)
 N_SWEEPS = 20_000
 
 
@@ -40,7 +40,7 @@ def seeds_of(words: list[int], names: list[int], weight: int = 1) -> Seeds:
 ONE, TWO = seeds_of([1], [0], 2), seeds_of([0, 1], [0, 1], 1)
 
 
-def exact(corpus: Corpus, prior: Prior, seeds: Seeds) -> dict[Any, float]:
+def exact(corpus: Corpus, prior: Hyperparameters, seeds: Seeds) -> dict[Any, float]:
     """Return the posterior of documents and names as documents, given where names are.
 
     By the list of all trees and levels: each name on a path of its own, its tokens at level 1.
@@ -57,12 +57,12 @@ def exact(corpus: Corpus, prior: Prior, seeds: Seeds) -> dict[Any, float]:
     return {key: chance / total for key, chance in found.items()}
 
 
-def begun(corpus: Corpus, prior: Prior, seeds: Seeds) -> tuple[Data, Chain]:
+def begun(corpus: Corpus, prior: Hyperparameters, seeds: Seeds) -> tuple[Data, Chain]:
     data = lay_out(corpus)._replace(seeds=seeds)
     return data, chains.sequential(data, prior, np.random.default_rng(0))
 
 
-def distance(corpus: Corpus, prior: Prior, seeds: Seeds, moves: str) -> float:
+def distance(corpus: Corpus, prior: Hyperparameters, seeds: Seeds, moves: str) -> float:
     """Return the total variation between visits of a run and the posterior."""
     n_sweeps = N_SWEEPS if corpus is FLAT else 4 * N_SWEEPS  # by the number of states
     data, chain = begun(corpus, prior, seeds)
@@ -235,7 +235,7 @@ def test_counts_made_anew_are_those_that_were_moved() -> None:
     """Over a widening of columns and all moves; names keep their columns."""
     rng = np.random.default_rng(3)
     data = lay_out(planted())._replace(seeds=seeds_of([0, 10], [0, 1], 3))
-    prior = Prior(np.ones(3), 40.0, 0.1)
+    prior = Hyperparameters(np.ones(3), 40.0, 0.1)
     chain = chains.sequential(data, prior, rng)
     for _ in range(3):
         chain = chains.graft(

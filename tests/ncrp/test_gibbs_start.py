@@ -24,7 +24,7 @@ from hiertopics.contract.model import Settings
 from hiertopics.families.flat import token_layout
 from hiertopics.families.ncrp import clustering
 from hiertopics.families.ncrp.sampler import chain_kernels, chains
-from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
+from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Hyperparameters
 from hiertopics.families.ncrp.variational import backend as variational
 from hiertopics.families.ncrp.variational import starts
 from hiertopics.families.ncrp.variational.state import Data, State
@@ -43,7 +43,7 @@ def prepared(**keys: object) -> tuple[Data, Settings]:
 
 def best_draw(data: Data, settings: Settings) -> Chain:
     """Return the draw that the start "gibbs" takes."""
-    words, prior = token_layout.lay_out(CORPUS), Prior(np.full(3, 5.0), 1.0, 0.1)
+    words, prior = token_layout.lay_out(CORPUS), Hyperparameters(np.full(3, 5.0), 1.0, 0.1)
     chain = chains.sequential(words, prior, at(0).rng("start"))
     return starts.most_probable(chain, data, settings, at(0))
 
@@ -92,7 +92,7 @@ def test_topics_are_the_gibbs_counts_up_to_the_smoothing(mode: str) -> None:
 def test_the_best_of_the_draws_is_taken() -> None:
     """More sweeps never make it worse, and its log joint is what its paths and levels give."""
     data, settings = prepared()
-    prior, found = Prior(np.full(3, 5.0), 1.0, 0.1), []
+    prior, found = Hyperparameters(np.full(3, 5.0), 1.0, 0.1), []
     words = token_layout.lay_out(CORPUS)
     for sweeps in (0, 1, 2, 5, 12):
         _, settings = prepared(start_sweeps=sweeps)
@@ -134,7 +134,7 @@ def test_sweeps_improve_on_clusters_of_documents() -> None:
 def test_a_chain_of_clusters_has_their_paths_and_levels_of_the_prior() -> None:
     data, settings = prepared(start="clusters", level_prior=[6.0, 3.0, 1.0])
     branch = starts.cluster_branches(data, settings, at(0))
-    prior = Prior(np.array([6.0, 3.0, 1.0]), 1.0, 0.1)
+    prior = Hyperparameters(np.array([6.0, 3.0, 1.0]), 1.0, 0.1)
     chain = chains.on_branches(token_layout.lay_out(CORPUS), branch, prior, at(0).rng("levels"))
     for column in (0, 1):
         names = np.unique(branch[:, column], return_inverse=True)[1]

@@ -15,13 +15,13 @@ from test_tree_gibbs_enumeration import CORPUS, PRIOR, Z_LOWER, distance, exact
 
 from hiertopics.base.arrays import I8, I32
 from hiertopics.families.ncrp.sampler import partial, partial_kernels
-from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
+from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Hyperparameters
 
 N_SWEEPS = 16_000
 FOUR = corpus_of([[1, 0], [0, 1], [2, 0], [0, 1]])
-FOUR_PRIOR = Prior(np.array([0.8, 1.6]), 0.9, 0.4)
+FOUR_PRIOR = Hyperparameters(np.array([0.8, 1.6]), 0.9, 0.4)
 DEEP = corpus_of([[2, 0], [0, 1], [0, 0]])
-DEEP_PRIOR = Prior(np.array([0.8, 1.2, 0.6]), 0.7, 0.5)
+DEEP_PRIOR = Hyperparameters(np.array([0.8, 1.2, 0.6]), 0.7, 0.5)
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +30,7 @@ def _one_is_seated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partial, "SEATED", 0.1)
 
 
-def run(corpus: Any, prior: Prior, n_sweeps: int, n_shards: int = 0) -> tuple[I32, I8]:
+def run(corpus: Any, prior: Hyperparameters, n_sweeps: int, n_shards: int = 0) -> tuple[I32, I8]:
     """Return paths [n_sweeps, D, L] and levels [n_sweeps, n_tokens] after each sweep.
 
     n_shards: 0 for one shard whose random numbers all come from one generator, which is faster.
@@ -47,7 +47,7 @@ def run(corpus: Any, prior: Prior, n_sweeps: int, n_shards: int = 0) -> tuple[I3
     return paths, levels
 
 
-def off(corpus: Any, prior: Prior, n_sweeps: int = N_SWEEPS, n_shards: int = 0) -> float:
+def off(corpus: Any, prior: Hyperparameters, n_sweeps: int = N_SWEEPS, n_shards: int = 0) -> float:
     """Return the total variation between the trees of a run and those of the posterior."""
     paths, _ = run(corpus, prior, n_sweeps, n_shards)
     missing: dict[Any, float] = defaultdict(float)
@@ -86,7 +86,7 @@ def test_shards_keep_the_posterior() -> None:
     assert off(FOUR, FOUR_PRIOR, 5_000, n_shards=3) < 0.035
 
 
-def anyone_moves(chain: Chain, prior: Prior, place: Any, *others: Any) -> Any:
+def anyone_moves(chain: Chain, prior: Hyperparameters, place: Any, *others: Any) -> Any:
     """Draw topics, but let first documents leave their paths."""
     topics = draw_topics(chain, prior, place, *others)
     topics.first[:] = -1

@@ -15,7 +15,7 @@ from test_tree_gibbs_kernels import assert_counts_are_recounts
 
 from hiertopics.base.arrays import I64
 from hiertopics.families.ncrp.sampler import partial, partial_kernels
-from hiertopics.families.ncrp.sampler.chain_kernels import Prior
+from hiertopics.families.ncrp.sampler.chain_kernels import Hyperparameters
 from hiertopics.families.ncrp.sampler.partial_kernels import Table, Topics
 from hiertopics.numeric.streams import random_bits
 
@@ -35,7 +35,7 @@ def table_of(n_paths: int, share: Any) -> Table:
     )
 
 
-def drawn_topics(depth: int, seed: int = 3) -> tuple[Any, Any, Prior, Topics, I64]:
+def drawn_topics(depth: int, seed: int = 3) -> tuple[Any, Any, Hyperparameters, Topics, I64]:
     """Return a chain, topics drawn given it, and the order they belong to."""
     data, chain, prior = random_chain(CORPUS, depth, seed=seed, n_sweeps=5)
     place = np.random.default_rng(seed).permutation(data.n_docs)

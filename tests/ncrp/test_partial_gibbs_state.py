@@ -24,7 +24,7 @@ from hiertopics.corpus.formats.shards import write_bags
 from hiertopics.families.flat.token_layout import lay_out, part_of
 from hiertopics.families.ncrp.sampler import backend as gibbs
 from hiertopics.families.ncrp.sampler import chain_kernels, chains, partial
-from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
+from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Hyperparameters
 from hiertopics.families.ncrp.sampler.chains import State
 from hiertopics.runs.experiment import read_experiment
 
@@ -127,7 +127,9 @@ def trace(collapse: str, n_sweeps: int) -> Any:
     return found[n_sweeps // 10 :]
 
 
-def step(collapse: str, data: Any, chain: Chain, prior: Prior, turn: int, rng: Any) -> Chain:
+def step(
+    collapse: str, data: Any, chain: Chain, prior: Hyperparameters, turn: int, rng: Any
+) -> Chain:
     """Return the chain after a sweep."""
     if collapse == "full":
         return chains.sweep(data, chain, prior, rng)

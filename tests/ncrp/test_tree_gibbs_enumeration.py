@@ -12,12 +12,12 @@ from stepping import corpus_of, docs_of
 
 from hiertopics.base.arrays import I8, I32
 from hiertopics.families.flat.token_layout import Words
-from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
+from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Hyperparameters
 from hiertopics.families.ncrp.sampler.move_kernels import graft_level, leap_all
 from hiertopics.families.ncrp.sampler.sweep_kernels import sweep
 
 CORPUS = corpus_of([[2, 1, 0], [1, 0, 2]])
-PRIOR = Prior(np.array([2.0, 1.0]), 1.0, 1.0)
+PRIOR = Hyperparameters(np.array([2.0, 1.0]), 1.0, 1.0)
 # The problem of the page is written in token order; here words ascend within a document.
 Z_LOWER = [[0.3416301, 0.3416301, 0.4183256], [0.3126101, 0.4124260, 0.4124260]]
 N_SWEEPS = 40_000
@@ -30,14 +30,19 @@ SWEEP, LEAP, BOTH, ALL = (
 )
 
 
-def exact(prior: Prior, corpus: Any = CORPUS) -> Posterior:
+def exact(prior: Hyperparameters, corpus: Any = CORPUS) -> Posterior:
     """Return the enumerated posterior."""
     hyper = Hyper(prior.level.tolist(), prior.gamma, prior.eta, corpus.n_words)
     return posterior(docs_of(corpus), hyper)
 
 
 def states(
-    words: Words, chain: Chain, prior: Prior, n_sweeps: int, moves: tuple[bool, ...], rng: Any
+    words: Words,
+    chain: Chain,
+    prior: Hyperparameters,
+    n_sweeps: int,
+    moves: tuple[bool, ...],
+    rng: Any,
 ) -> tuple[I32, I8]:
     """Return paths [n_sweeps, D, L] and levels [n_sweeps, n_tokens] after each sweep."""
     order = np.arange(len(chain.path))
@@ -57,7 +62,10 @@ def states(
 
 
 def run(
-    prior: Prior, n_sweeps: int, corpus: Any = CORPUS, moves: tuple[bool, bool, bool] = SWEEP
+    prior: Hyperparameters,
+    n_sweeps: int,
+    corpus: Any = CORPUS,
+    moves: tuple[bool, bool, bool] = SWEEP,
 ) -> Any:
     """Return the states of a run at fixed hyperparameters."""
     data, chain, _ = random_chain(corpus, len(prior.level), prior=prior)
@@ -115,7 +123,7 @@ def test_leaps_alone_visit_every_state_as_often_as_the_posterior_says() -> None:
 def test_three_documents_on_three_levels_too(moves: tuple[bool, bool, bool]) -> None:
     """Trees with inner nodes to branch off from, one document empty: 12 trees, 27 level choices."""
     corpus = corpus_of([[2, 0], [0, 1], [0, 0]])
-    prior = Prior(np.array([0.8, 1.2, 0.6]), 0.7, 0.5)
+    prior = Hyperparameters(np.array([0.8, 1.2, 0.6]), 0.7, 0.5)
     paths, levels = run(prior, LONG, corpus, moves)
     assert distance(paths, levels, exact(prior, corpus), corpus) < 0.035
 
@@ -130,7 +138,7 @@ def test_three_documents_on_three_levels_too(moves: tuple[bool, bool, bool]) -> 
     ],
     ids=["gamma", "eta", "levels"],
 )
-def test_posteriors_of_other_priors_are_told_apart(wrong: Prior) -> None:
+def test_posteriors_of_other_priors_are_told_apart(wrong: Hyperparameters) -> None:
     """The distance would notice hyperparameters that are off by a third."""
     paths, levels = run(PRIOR, LONG)
     assert distance(paths, levels, exact(wrong), CORPUS) > 0.035

@@ -15,7 +15,7 @@ from stepping import docs_of
 from hiertopics.families.flat.token_layout import Data
 from hiertopics.families.ncrp.sampler import chain_kernels, chains, sweep_kernels
 from hiertopics.families.ncrp.sampler import infer_kernels as gibbs_infer_kernels
-from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
+from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Hyperparameters
 
 CORPUS = varied_corpus()
 
@@ -52,7 +52,7 @@ def test_a_column_has_one_parent_and_a_level_of_its_own() -> None:
 def test_levels_get_wider_when_columns_run_out_and_nothing_else_changes() -> None:
     """With a huge gamma every document opens branches, far more than the first columns hold."""
     corpus = varied_corpus(n_docs=90)
-    prior = Prior(np.ones(3), 1e4, 0.4)
+    prior = Hyperparameters(np.ones(3), 1e4, 0.4)
     data, chain, _ = random_chain(corpus, prior=prior)
     assert (np.diff(chain.first)[1:] > chains.LINE).all()
     assert_counts_are_recounts(data, chain)
@@ -68,7 +68,7 @@ def test_widening_keeps_the_log_joint_and_the_tree() -> None:
 
 
 def test_a_full_level_stops_the_sweep_before_it_breaks_anything() -> None:
-    data, chain, prior = random_chain(CORPUS, prior=Prior(np.ones(3), 1e4, 0.4))
+    data, chain, prior = random_chain(CORPUS, prior=Hyperparameters(np.ones(3), 1e4, 0.4))
     slot = chain.path - chain.first[:-1].astype(np.int32)
     n_leaves = int(slot[:, 2].max()) + 1
     narrow = Chain(
@@ -149,7 +149,7 @@ def test_a_sweep_carries_nothing_from_document_to_document(fresh: bool) -> None:
 
 def test_the_first_documents_may_branch_off_at_the_root() -> None:
     """With a huge gamma every document of the sequential start opens a branch of its own."""
-    _, chain, _ = random_chain(CORPUS, n_sweeps=0, prior=Prior(np.ones(3), 1e9, 0.4))
+    _, chain, _ = random_chain(CORPUS, n_sweeps=0, prior=Hyperparameters(np.ones(3), 1e9, 0.4))
     assert len(set(chain.path[:, 1].tolist())) == CORPUS.n_docs
 
 

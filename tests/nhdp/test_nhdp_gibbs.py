@@ -18,7 +18,7 @@ from hiertopics.contract.model import Context
 from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR, draw_concentration
 from hiertopics.families.flat.layout import Data, lay_out
 from hiertopics.families.nhdp import gibbs, gibbs_kernels, learning, starts
-from hiertopics.families.nhdp.gibbs_kernels import Prior
+from hiertopics.families.nhdp.gibbs_kernels import NodeParameters
 from hiertopics.families.nhdp.layout import Local
 from hiertopics.families.nhdp.state import State
 from hiertopics.numeric.priors import GammaPrior
@@ -112,7 +112,7 @@ def test_a_token_is_drawn_by_its_ratios_of_the_joint(seed: int) -> None:
     for row in (state.n_dk[2], state.n_wk[word], state.n_k):
         row[z[last]] -= 1
     words = (eta, eta * corpus.n_words)
-    prior = Prior(shape.parent, shape.first, shape.inner, mixing.mass, *mixing[2:], *words)
+    prior = NodeParameters(shape.parent, shape.first, shape.inner, mixing.mass, *mixing[2:], *words)
     passing, stay, go, total = (np.zeros(9) for _ in range(4))
     for node in range(8, -1, -1):
         passing[node] = state.n_dk[2, node] + passing[shape.children(node)].sum()
@@ -155,7 +155,9 @@ def test_prior_means_are_kept(dense: bool) -> None:
 def test_customers_that_stopped_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wrong variant b in the sampler: chances to go on too small where many stopped."""
 
-    def wrong(node: int, doc_row: Any, passing: Any, prior: Prior, stay: Any, go: Any) -> None:
+    def wrong(
+        node: int, doc_row: Any, passing: Any, prior: NodeParameters, stay: Any, go: Any
+    ) -> None:
         right(node, doc_row, passing, prior, stay, go)
         gone = passing[node] - doc_row[node]
         go[node] *= (gone + prior.concentration[node]) / (

@@ -14,14 +14,14 @@ from hiertopics.base.arrays import I32
 from hiertopics.families.flat.layout import Data, lay_out
 from hiertopics.families.flat.token_kernels import Tables, count_tokens
 from hiertopics.families.nhdp import gibbs, list_kernels
-from hiertopics.families.nhdp.gibbs_kernels import Prior
+from hiertopics.families.nhdp.gibbs_kernels import NodeParameters
 from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.mixing import Mixing
 
 
-def prior_of(mixing: Mixing, eta: float, n_words: int) -> Prior:
+def prior_of(mixing: Mixing, eta: float, n_words: int) -> NodeParameters:
     shape, words = mixing.shape, (eta, eta * n_words)
-    return Prior(shape.parent, shape.first, shape.inner, mixing.mass, *mixing[2:], *words)
+    return NodeParameters(shape.parent, shape.first, shape.inner, mixing.mass, *mixing[2:], *words)
 
 
 def counts_of(data: Data, z: I32, n_nodes: int) -> tuple[Any, Any, Any]:

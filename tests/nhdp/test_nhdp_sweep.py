@@ -18,7 +18,7 @@ from hiertopics.base.arrays import F64, Bools
 from hiertopics.base.errors import NumericalError
 from hiertopics.contract.engine import Workers
 from hiertopics.families.flat import variational
-from hiertopics.families.flat.kernels import Prior
+from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import Data, dealt, lay_out
 from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.mixing import Mixing
@@ -153,7 +153,7 @@ def test_a_flat_model_in_disguise_follows_the_flat_kernel(seed: int) -> None:
     n_wk = np.zeros((data.n_words, n_nodes))
     flat = variational.Responsibilities(begun, n_wk, np.zeros(n_nodes))
     variational.recount(flat, data)
-    prior = Prior(alpha, np.full(data.n_words, ETA), ETA * data.n_words)
+    prior = PseudoCounts(alpha, np.full(data.n_words, ETA), ETA * data.n_words)
     for _ in range(10):
         swept(state, data, 1, eta=ETA)
         variational.sweep(flat, data, prior, indicators=False)

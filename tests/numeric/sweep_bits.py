@@ -12,7 +12,7 @@ from scipy import sparse
 from hiertopics.corpus.data.corpus import Corpus, default_vocab
 from hiertopics.families.flat import kernels, moments
 from hiertopics.families.flat.burst_kernels import TableRule
-from hiertopics.families.flat.kernels import Prior, Tables
+from hiertopics.families.flat.kernels import PseudoCounts, Tables
 from hiertopics.families.flat.layout import lay_out
 from hiertopics.families.nhdp import document_kernels
 from hiertopics.families.nhdp.prediction import NOT_SEATED
@@ -33,7 +33,7 @@ def bits(name: str, n_topics: int, indicators: bool) -> str:
     kernels.recount_block(cells, 0, 0, tables)
     n_k = n_dk.sum(axis=0, dtype=np.float64)
     alpha = (0.01 + rng.random(n_topics) / 10).astype(np.float32)
-    prior = Prior(alpha, np.full(50, 0.01, np.float32), 0.5)
+    prior = PseudoCounts(alpha, np.full(50, 0.01, np.float32), 0.5)
     for _ in range(2):
         assert getattr(kernels, name)(cells, 0, 0, tables, n_k, prior) == -1
     found = hashlib.sha256(n_k.tobytes())

@@ -25,7 +25,7 @@ from hiertopics.families.flat import (
     moments,
     sweep_kernels,
 )
-from hiertopics.families.flat.kernels import Prior, Tables
+from hiertopics.families.flat.kernels import PseudoCounts, Tables
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.ncrp.variational import (
     expectation_kernels,
@@ -85,8 +85,8 @@ class Maker:
         )
 
     @property
-    def prior(self) -> Prior:
-        return Prior(self.row(), self.row(N_WORDS), 2.0)
+    def prior(self) -> PseudoCounts:
+        return PseudoCounts(self.row(), self.row(N_WORDS), 2.0)
 
     @property
     def seating(self) -> burst_kernels.TableRule:
@@ -198,7 +198,7 @@ def gibbs_case(m: Maker) -> tuple[Any, ...]:
     first[0], parent[0] = 1, -1
     row: Any = [m.row(kind=F64) for _ in range(9)]
     inner = np.zeros(1, np.int64)
-    prior = gibbs_kernels.Prior(
+    prior = gibbs_kernels.NodeParameters(
         parent, first, inner, row[0], row[1], row[2], row[3], eta=0.1, eta_total=0.5
     )
     return m.ints(5), row[4], row[5], prior, *row[6:]

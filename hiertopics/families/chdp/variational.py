@@ -54,7 +54,7 @@ from hiertopics.families.chdp.simulate import simulate as simulate
 from hiertopics.families.chdp.summary import infer as infer
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.concentrations import step_concentration
-from hiertopics.families.flat.kernels import Prior
+from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import Block
 from hiertopics.families.flat.moments import expected_tables
 from hiertopics.families.flat.sticks import best_gamma, fit_sticks, mean_weights
@@ -176,8 +176,10 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     """Refit q(z) of every pair; after the hold, the weights and concentrations too."""
     learn = context.iteration > settings.inference.hyper_start
     state.local.step(_lay_prior, (group_weights(state, settings.model), state.alpha_doc))
-    prior = Prior(np.empty(0, state.n_wk.dtype), word_prior(state), state.word_mass)
-    seen_wk = variational.sweep(state, data.laid, prior, indicators=learn, visit=_sweep_block)
+    pseudo_counts = PseudoCounts(np.empty(0, state.n_wk.dtype), word_prior(state), state.word_mass)
+    seen_wk = variational.sweep(
+        state, data.laid, pseudo_counts, indicators=learn, visit=_sweep_block
+    )
     drift = variational.recount_now_and_then(state, data.laid, context)
     if learn:
         global_step(state, data, settings, context.iteration, seen_wk)

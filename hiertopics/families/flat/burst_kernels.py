@@ -13,7 +13,13 @@ from typing import NamedTuple
 import numpy as np
 
 from hiertopics.base.arrays import F64, I32, Floats
-from hiertopics.families.flat.kernels import PAIRS_AHEAD, SHORT_ROW, WORDS_AHEAD, Prior, Tables
+from hiertopics.families.flat.kernels import (
+    PAIRS_AHEAD,
+    SHORT_ROW,
+    WORDS_AHEAD,
+    PseudoCounts,
+    Tables,
+)
 from hiertopics.families.flat.layout import Cells
 from hiertopics.numeric.jit import REASSOCIATE, in_fixed_order, kernel
 from hiertopics.numeric.pitman_yor_kernels import MeanTables, expected_tables
@@ -73,7 +79,7 @@ def sweep_block(
     tables: Tables,
     pair_tables: Floats,
     n_k: F64,
-    prior: Prior,
+    pseudo_counts: PseudoCounts,
     seating: TableRule,
 ) -> int:
     """Visit each pair of a block once: refit q(z) and its tables, move the counts.
@@ -91,7 +97,7 @@ def sweep_block(
     doc_seen = scratch[4][:n_topics]
     once = scratch[5][:n_topics]
     nothing = np.zeros(0, seen_wk.dtype)
-    priors = prior.doc.reshape(-1, n_topics)
+    priors = pseudo_counts.doc.reshape(-1, n_topics)
     for doc in range(cells.doc_bounds[doc_shard], cells.doc_bounds[doc_shard + 1]):
         start, stop = cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]
         if start == stop:
@@ -105,7 +111,7 @@ def sweep_block(
         # Within a document n_k moves exactly as n_dk does: n_k = base + n_dk saves its update.
         for topic in range(n_topics):
             n_k[topic] -= n_dk[doc, topic]
-            base[topic] = n_k[topic] + prior.word_total - doc_prior[topic]
+            base[topic] = n_k[topic] + pseudo_counts.word_total - doc_prior[topic]
             doc_row[topic] = n_dk[doc, topic] + doc_prior[topic]
         if noting:
             copy_row(tables.seen_dk[doc], doc_seen)
@@ -115,7 +121,7 @@ def sweep_block(
             pair_tables[start:stop],
             tables.resp[start:stop],
             n_wk,
-            prior.word,
+            pseudo_counts.word,
             doc_row,
             doc_prior,
             base,

@@ -38,7 +38,7 @@ class Tables(NamedTuple):
     seen_wk: Floats
 
 
-class Prior(NamedTuple):
+class PseudoCounts(NamedTuple):
     """Pseudo-counts in the tables' dtype: doc [T] for all documents or [n_docs, T], one row each;
     word [n_words]; word_total, the sum of these.
     """
@@ -50,7 +50,12 @@ class Prior(NamedTuple):
 
 @kernel(fastmath=REASSOCIATE)
 def sweep_block(
-    cells: Cells, doc_shard: int, word_shard: int, tables: Tables, n_k: F64, prior: Prior
+    cells: Cells,
+    doc_shard: int,
+    word_shard: int,
+    tables: Tables,
+    n_k: F64,
+    pseudo_counts: PseudoCounts,
 ) -> int:
     """Visit each pair of a block once: refit q(z), move counts, note the topics that are seen.
 
@@ -67,7 +72,7 @@ def sweep_block(
     weights = scratch[2][:n_topics]
     doc_prior = scratch[3][:n_topics]
     doc_seen = scratch[4][:n_topics]
-    priors = prior.doc.reshape(-1, n_topics)
+    priors = pseudo_counts.doc.reshape(-1, n_topics)
     for doc in range(cells.doc_bounds[doc_shard], cells.doc_bounds[doc_shard + 1]):
         start, stop = cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]
         if start == stop:
@@ -76,16 +81,16 @@ def sweep_block(
         # Within a document n_k moves exactly as n_dk does: n_k = base + n_dk saves its update.
         for topic in range(n_topics):
             n_k[topic] -= n_dk[doc, topic]
-            base[topic] = n_k[topic] + prior.word_total - doc_prior[topic]
+            base[topic] = n_k[topic] + pseudo_counts.word_total - doc_prior[topic]
             doc_row[topic] = n_dk[doc, topic] + doc_prior[topic]
         rows = (doc_row, doc_prior, base, weights)
         pairs = (cells.word[start:stop], cells.tokens[start:stop], tables.resp[start:stop])
         if noting:
             copy_row(tables.seen_dk[doc], doc_seen)
-            sound = visit_noting(*pairs, n_wk, prior.word, *rows, seen_wk, doc_seen)
+            sound = visit_noting(*pairs, n_wk, pseudo_counts.word, *rows, seen_wk, doc_seen)
             copy_row(doc_seen, tables.seen_dk[doc])
         else:
-            sound = visit(*pairs, n_wk, prior.word, *rows)
+            sound = visit(*pairs, n_wk, pseudo_counts.word, *rows)
         if not sound:
             return doc
         for topic in range(n_topics):

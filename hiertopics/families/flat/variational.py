@@ -20,7 +20,7 @@ from hiertopics.corpus.data.seedwords import Seeds, SeedSettings, seeds_in
 from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.families.flat import kernels, moments
 from hiertopics.families.flat.config import ModelSettings
-from hiertopics.families.flat.kernels import Prior, Tables
+from hiertopics.families.flat.kernels import PseudoCounts, Tables
 from hiertopics.families.flat.layout import (
     Block,
     Data,
@@ -116,7 +116,7 @@ class SweepInput(NamedTuple):
     """
 
     n_k: F64
-    prior: Prior
+    prior: PseudoCounts
     more: Any = None
 
 
@@ -215,7 +215,7 @@ def _as_known(piece: InCells, known: ResponsibilitySource) -> Local:
 def sweep(
     state: Responsibilities,
     data: Data,
-    prior: Prior,
+    pseudo_counts: PseudoCounts,
     *,
     indicators: bool,
     visit: Visit | None = None,
@@ -228,7 +228,7 @@ def sweep(
     block (piece, word range) takes besides. Raises NumericalError naming the document.
     """
     seen_wk = np.zeros((data.n_words, state.n_topics if indicators else 0), state.n_wk.dtype)
-    priors = prior_of_blocks(prior, data)
+    priors = prior_of_blocks(pseudo_counts, data)
     seeded = data.seeds.totals(state.n_topics)
     for turn in range(state.local.n_pieces):
         moves = take_turns(
@@ -245,12 +245,12 @@ def sweep(
     return seen_wk
 
 
-def prior_of_blocks(prior: Prior, data: Data) -> Callable[[int, int], Prior]:
+def prior_of_blocks(pseudo_counts: PseudoCounts, data: Data) -> Callable[[int, int], PseudoCounts]:
     """Return a function from a block, a piece and a word range, to its pseudo-counts."""
     words = data.word_bounds
 
-    def of_block(piece: int, span: int) -> Prior:
-        return prior._replace(word=prior.word[words[span] : words[span + 1]])
+    def of_block(piece: int, span: int) -> PseudoCounts:
+        return pseudo_counts._replace(word=pseudo_counts.word[words[span] : words[span + 1]])
 
     return of_block
 
@@ -409,9 +409,15 @@ def without_numbers(sweep: Callable[..., Table]) -> Callable[..., Table]:
     """Return a sweep without random numbers as the sweep of an ``SweepVariant``."""
 
     def swept(
-        state: Any, data: Data, prior: Prior, context: Context, *, indicators: bool, held: bool
+        state: Any,
+        data: Data,
+        pseudo_counts: PseudoCounts,
+        context: Context,
+        *,
+        indicators: bool,
+        held: bool,
     ) -> Table:
-        return sweep(state, data, prior, indicators=indicators)
+        return sweep(state, data, pseudo_counts, indicators=indicators)
 
     return swept
 

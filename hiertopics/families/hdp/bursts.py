@@ -20,7 +20,7 @@ from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.shelf import Bags
 from hiertopics.families.flat import bursts, variational
 from hiertopics.families.flat.bursts import times_as_likely, told
-from hiertopics.families.flat.kernels import Prior
+from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import Data, InCells
 from hiertopics.families.flat.prediction import BURSTS_EXTRA, EXTRA, infer_bursty
 from hiertopics.families.flat.summary import document_weights
@@ -101,7 +101,7 @@ def planned(data: Data, settings: Any, n_iterations: int) -> Data:
 
 
 def begin_iteration(
-    state: Any, data: Data, prior: Prior, context: Context, changes: DocumentMoves
+    state: Any, data: Data, pseudo_counts: PseudoCounts, context: Context, changes: DocumentMoves
 ) -> None:
     """Put documents aside, begin to refit tables, or let documents join: where it is time."""
     plan = bursty.plan_of(data)
@@ -115,19 +115,23 @@ def begin_iteration(
         state.burst_stage = LEARNING
     if plan.n_aside and context.iteration > plan.join:
         state.burst_stage = HELD
-        phi = topics_of(state, prior, data)
-        given = ReturnInput(phi, prior.doc.astype(np.float64), bursty.seating_of(state, data))
+        phi = topics_of(state, pseudo_counts, data)
+        given = ReturnInput(
+            phi, pseudo_counts.doc.astype(np.float64), bursty.seating_of(state, data)
+        )
         changes.join(state, data, given, context)
 
 
-def topics_of(state: Any, prior: Prior, data: Data, words: I64 | slice = slice(None)) -> F64:
+def topics_of(
+    state: Any, pseudo_counts: PseudoCounts, data: Data, words: I64 | slice = slice(None)
+) -> F64:
     """Return p(w | topic) of words, float64 [n, T], as q(z) sees it."""
-    total = state.n_k + data.seeds.totals(state.n_topics) + prior.word_total
-    counts = np.maximum(state.n_wk[words], 0) + prior.word[words, None]
+    total = state.n_k + data.seeds.totals(state.n_topics) + pseudo_counts.word_total
+    counts = np.maximum(state.n_wk[words], 0) + pseudo_counts.word[words, None]
     return np.asarray(counts / total, dtype=np.float64)
 
 
-def end_iteration(state: Any, data: Data, prior: Prior, context: Context) -> None:
+def end_iteration(state: Any, data: Data, pseudo_counts: PseudoCounts, context: Context) -> None:
     """Learn b where it is time."""
     plan = bursty.plan_of(data)
     if state.burst_stage != LEARNING or not burst_learning.is_due(context.iteration, plan):
@@ -137,10 +141,12 @@ def end_iteration(state: Any, data: Data, prior: Prior, context: Context) -> Non
     if not len(aside):
         state.burst_concentration = burst_learning.from_fit(tables, data, plan.means.discount)
         return
-    seating, doc_prior = bursty.seating_of(state, data), prior.doc
+    seating, doc_prior = bursty.seating_of(state, data), pseudo_counts.doc
 
     def place(part: AsideDocument) -> F64:
-        phi = topics_of(state, prior, data, part.words.astype(np.int64)).astype(doc_prior.dtype)
+        phi = topics_of(state, pseudo_counts, data, part.words.astype(np.int64)).astype(
+            doc_prior.dtype
+        )
         return burst_learning.place(part, phi, doc_prior, seating)
 
     state.burst_concentration = burst_learning.from_aside(aside, data, plan.means, place, context)
@@ -148,7 +154,7 @@ def end_iteration(state: Any, data: Data, prior: Prior, context: Context) -> Non
 
 def with_bursts(
     plain: Backend[Corpus, Data, Any, Any],
-    prior_of: Callable[[Any, Any], Prior],
+    prior_of: Callable[[Any, Any], PseudoCounts],
     changes: DocumentMoves,
 ) -> Backend[Corpus, Data, Any, Any]:
     """Return a backend of bursty documents, from one whose order counts tables."""

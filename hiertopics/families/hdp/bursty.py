@@ -22,7 +22,7 @@ from hiertopics.families.flat import burst_kernels, variational
 from hiertopics.families.flat.burst_kernels import TableRule
 from hiertopics.families.flat.bursts import Plan
 from hiertopics.families.flat.config import ModelSettings
-from hiertopics.families.flat.kernels import Prior, Tables
+from hiertopics.families.flat.kernels import PseudoCounts, Tables
 from hiertopics.families.flat.layout import Block, Data, InCells, Piece, room_of
 from hiertopics.families.flat.variational import Responsibilities, Rows, SweepVariant, Table
 from hiertopics.families.hdp.burst_learning import FOLD
@@ -114,7 +114,7 @@ def as_bursty(piece: InCells, local: variational.Local, _: None) -> tuple[Local,
 def sweep(
     state: Any,
     data: Data,
-    prior: Prior,
+    pseudo_counts: PseudoCounts,
     context: Context,
     *,
     indicators: bool,
@@ -128,7 +128,7 @@ def sweep(
     return variational.sweep(
         state,
         data,
-        prior,
+        pseudo_counts,
         indicators=indicators,
         visit=_sweep_in_fixed_order if fixed else _sweep_block,
         more=lambda *block: seating,

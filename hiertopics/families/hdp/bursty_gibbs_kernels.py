@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hiertopics.families.flat.kernels import Prior
+from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.seat_kernels import (
     Seats,
@@ -37,7 +37,7 @@ def sweep_block(
     doc_shard: int,
     word_shard: int,
     tables: Tables,
-    prior: Prior,
+    pseudo_counts: PseudoCounts,
     seats: Seats,
     held: bool,
     rng: np.random.Generator,
@@ -48,10 +48,10 @@ def sweep_block(
     As ``gibbs_kernels.sweep_block``, which see. held: no table comes or goes, which takes no number
     of seat_rng.
     """
-    n_k, doc_prior = tables.n_k, prior.doc
+    n_k, doc_prior = tables.n_k, pseudo_counts.doc
     n_topics = len(n_k)
     inverse = np.empty(n_topics)
-    inverse[:] = 1.0 / (n_k + prior.word_total)
+    inverse[:] = 1.0 / (n_k + pseudo_counts.word_total)
     scaled, scratch = np.empty(n_topics), np.empty(n_topics)
     ends = np.empty((n_topics + BLOCK - 1) // BLOCK)
     topics = np.empty(longest_of(cells, doc_shard, word_shard), np.int32)
@@ -68,14 +68,14 @@ def sweep_block(
         n_tables = take_tables(z, words, topics, words_of)
         moved += sweep_document(
             topics[:n_tables], words_of[:n_tables], tables.n_wk, doc_row, n_k, doc_prior, inverse,
-            scaled, scratch, ends, prior.word, prior.word_total, rng,
+            scaled, scratch, ends, pseudo_counts.word, pseudo_counts.word_total, rng,
         )  # fmt: skip
         put_tables(topics, z)
         # A document that is put aside has no table, and gets none.
         if not held and n_tables > 0:
             seat_document(
                 z, words, tables.n_wk, doc_row, n_k, doc_prior, inverse, scaled, scratch, ends,
-                prior.word, prior.word_total, seats, seat_rng,
+                pseudo_counts.word, pseudo_counts.word_total, seats, seat_rng,
             )  # fmt: skip
     return moved
 
@@ -86,14 +86,14 @@ def sweep_block_by_lists(
     doc_shard: int,
     word_shard: int,
     tables: Tables,
-    prior: Prior,
+    pseudo_counts: PseudoCounts,
     seats: Seats,
     held: bool,
     rng: np.random.Generator,
     seat_rng: np.random.Generator,
 ) -> int:
     """Do as ``sweep_block`` does, at the cost of the topics of each table's word."""
-    n_k, doc_prior, word_total = tables.n_k, prior.doc, prior.word_total
+    n_k, doc_prior, word_total = tables.n_k, pseudo_counts.doc, pseudo_counts.word_total
     first_word, last_word = words_of_block(cells, doc_shard, word_shard)
     inverse = np.empty(len(n_k))
     inverse[:] = 1.0 / (n_k + word_total)
@@ -111,7 +111,7 @@ def sweep_block_by_lists(
         z, words, doc_row = tables.z[first:last], cells.word[first:last], tables.n_dk[doc]
         n_tables = take_tables(z, words, topics, words_of)
         moved += sweep_document_by_lists(
-            topics[:n_tables], words_of[:n_tables], doc_row, n_k, doc_prior, prior.word,
+            topics[:n_tables], words_of[:n_tables], doc_row, n_k, doc_prior, pseudo_counts.word,
             word_total, inverse, start, length, listed, times, scaled, chances, sums, before, ends,
             rng,
         )  # fmt: skip
@@ -119,7 +119,8 @@ def sweep_block_by_lists(
         # A document that is put aside has no table, and gets none.
         if not held and n_tables > 0:
             seat_document_by_lists(
-                z, words, doc_row, n_k, doc_prior, prior.word, word_total, inverse, start, length,
+                z, words, doc_row, n_k, doc_prior, pseudo_counts.word, word_total, inverse,
+                start, length,
                 listed, times, scaled, chances, sums, before, ends, seats, seat_rng,
             )  # fmt: skip
     write_words(lists, first_word, last_word, tables.n_wk)

@@ -26,7 +26,7 @@ from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.corpus.data.stored import BLOCK_PAIRS
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.config import ModelSettings
-from hiertopics.families.flat.kernels import Prior
+from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import (
     Block,
     Data,
@@ -245,7 +245,7 @@ class Visits(NamedTuple):
 def sweep(
     state: Responsibilities,
     data: Data,
-    prior: Prior,
+    pseudo_counts: PseudoCounts,
     context: Context,
     *,
     indicators: bool,
@@ -260,15 +260,15 @@ def sweep(
     """
     visits = visits or VISITS
     if held and not has_entries(state):
-        _pass(state, data, prior, visits)
+        _pass(state, data, pseudo_counts, visits)
         return np.zeros((data.n_words, 0), np.float32)
     noise = noise_of(state.n_topics, context)
     if not has_entries(state):
-        _choose(state, data, prior, visits, partial(thinning_of, noise, context, "entries"))
+        _choose(state, data, pseudo_counts, visits, partial(thinning_of, noise, context, "entries"))
     return variational.sweep(
         state,
         data,
-        prior,
+        pseudo_counts,
         indicators=indicators,
         visit=visits.sweep_block,
         more=lambda *block: ThinningInput(thinning_of(noise, context, "sweep", *block), more),
@@ -298,11 +298,11 @@ def has_entries(state: Responsibilities) -> bool:
     return state.local.state_of(0).share.shape[1] > 0
 
 
-def _pass(state: Responsibilities, data: Data, prior: Prior, visits: Visits) -> None:
+def _pass(state: Responsibilities, data: Data, pseudo_counts: PseudoCounts, visits: Visits) -> None:
     """Make the counts anew of those that are."""
     new_wk = np.zeros_like(state.n_wk)
     data.seeds.add_to(new_wk)
-    priors = variational.prior_of_blocks(prior, data)
+    priors = variational.prior_of_blocks(pseudo_counts, data)
     totals = state.n_k + data.seeds.totals(state.n_topics)
     for turn in range(state.local.n_pieces):
         take_turns(
@@ -337,9 +337,11 @@ def _renew(piece: InCells, local: Local, _: None) -> tuple[Local, F64]:
     return renewed, renewed.n_dk.sum(axis=0, dtype=np.float64)
 
 
-def _choose(state: Responsibilities, data: Data, prior: Prior, visits: Visits, more: Any) -> None:
+def _choose(
+    state: Responsibilities, data: Data, pseudo_counts: PseudoCounts, visits: Visits, more: Any
+) -> None:
     """Choose the first entries, and count them."""
-    priors = variational.prior_of_blocks(prior, data)
+    priors = variational.prior_of_blocks(pseudo_counts, data)
     totals = state.n_k + data.seeds.totals(state.n_topics)
     for turn in range(state.local.n_pieces):
         take_turns(

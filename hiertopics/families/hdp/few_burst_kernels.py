@@ -10,7 +10,7 @@ import numpy as np
 
 from hiertopics.base.arrays import F64, I32
 from hiertopics.families.flat.burst_kernels import TableRule, at_least_once, seated, total_of
-from hiertopics.families.flat.kernels import Prior
+from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.hdp.few_kernels import (
     WORDS_AHEAD,
@@ -35,7 +35,7 @@ def sweep_block(
     tables: Tables,
     pair_tables: Table,
     n_k: F64,
-    prior: Prior,
+    pseudo_counts: PseudoCounts,
     thinning: Thinning,
     seating: TableRule,
 ) -> int:
@@ -51,7 +51,7 @@ def sweep_block(
     shares, weights = np.zeros(n_topics, np.float32), np.full(room, np.float32(-1.0))
     names, values = np.zeros(room, np.int32), np.zeros(room, np.float32)
     nothing, once = np.zeros(0, np.float32), np.zeros(1, np.float32)
-    mass = total_of(prior.doc)
+    mass = total_of(pseudo_counts.doc)
     for doc in range(cells.doc_bounds[doc_shard], cells.doc_bounds[doc_shard + 1]):
         start, stop = cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]
         if start == stop:
@@ -63,7 +63,7 @@ def sweep_block(
         n_dk = tables.n_dk[doc]
         # Rows of the document hold its counts with the prior; totals hold those of all other
         # documents.
-        begin_document(n_dk, n_k, prior, base, doc_row, shares)
+        begin_document(n_dk, n_k, pseudo_counts, base, doc_row, shares)
         sound = visit(
             start,
             cells.word[start:stop],
@@ -71,9 +71,9 @@ def sweep_block(
             tables.topic,
             tables.share,
             tables.n_wk,
-            prior.word,
-            prior.doc,
-            np.float32(prior.word_total),
+            pseudo_counts.word,
+            pseudo_counts.doc,
+            np.float32(pseudo_counts.word_total),
             thinning.grain,
             thinning.noise,
             thinning.key,
@@ -96,7 +96,7 @@ def sweep_block(
         # What the visits moved goes to the totals before the next document begins.
         for topic in range(n_topics):
             n_k[topic] -= n_dk[topic]
-            n_dk[topic] = doc_row[topic] - prior.doc[topic]
+            n_dk[topic] = doc_row[topic] - pseudo_counts.doc[topic]
             n_k[topic] += n_dk[topic]
     return -1
 

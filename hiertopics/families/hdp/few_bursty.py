@@ -17,7 +17,7 @@ from hiertopics.contract.model import Context
 from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.config import ModelSettings
-from hiertopics.families.flat.kernels import Prior
+from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import Block, Data, InCells, Piece, room_of
 from hiertopics.families.flat.variational import Responsibilities, Rows, SweepVariant
 from hiertopics.families.hdp import bursty, few, few_burst_kernels, few_kernels
@@ -81,13 +81,19 @@ def as_bursty(piece: InCells, local: few.Local, _: None) -> tuple[Local, None]:
 
 
 def sweep(
-    state: Any, data: Data, prior: Prior, context: Context, *, indicators: bool, held: bool
+    state: Any,
+    data: Data,
+    pseudo_counts: PseudoCounts,
+    context: Context,
+    *,
+    indicators: bool,
+    held: bool,
 ) -> Table:
     """Visit every pair once; as ``few.sweep``, which see."""
     return few.sweep(
         state,
         data,
-        prior,
+        pseudo_counts,
         context,
         indicators=indicators,
         held=held,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.base.arrays import F32, F64, I32
-from hiertopics.families.flat.kernels import Prior
+from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import Cells
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.lanes import LANES
@@ -70,7 +70,7 @@ def sweep_block(
     word_shard: int,
     tables: Tables,
     n_k: F64,
-    prior: Prior,
+    pseudo_counts: PseudoCounts,
     thinning: Thinning,
 ) -> int:
     """Visit each pair of a block once; as ``flat.kernels.sweep_block``, which see.
@@ -91,7 +91,7 @@ def sweep_block(
         n_dk = tables.n_dk[doc]
         # Rows of the document hold its counts with the prior; totals hold those of all other
         # documents.
-        begin_document(n_dk, n_k, prior, base, doc_row, shares)
+        begin_document(n_dk, n_k, pseudo_counts, base, doc_row, shares)
         # The pairs of the document that belong to this shard of words, in the order of word ids.
         sound = visit(
             start,
@@ -100,9 +100,9 @@ def sweep_block(
             tables.topic,
             tables.share,
             tables.n_wk,
-            prior.word,
-            prior.doc,
-            np.float32(prior.word_total),
+            pseudo_counts.word,
+            pseudo_counts.doc,
+            np.float32(pseudo_counts.word_total),
             thinning.grain,
             thinning.noise,
             thinning.key,
@@ -120,7 +120,7 @@ def sweep_block(
         # What the visits moved goes to the totals before the next document begins.
         for topic in range(n_topics):
             n_k[topic] -= n_dk[topic]
-            n_dk[topic] = doc_row[topic] - prior.doc[topic]
+            n_dk[topic] = doc_row[topic] - pseudo_counts.doc[topic]
             n_k[topic] += n_dk[topic]
     return -1
 
@@ -253,7 +253,7 @@ def pass_block(
     doc_shard: int,
     word_shard: int,
     counts: Counts,
-    prior: Prior,
+    pseudo_counts: PseudoCounts,
     new_dk: Table,
     new_wk: Table,
 ) -> int:
@@ -269,13 +269,13 @@ def pass_block(
         start, stop = cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]
         if start == stop:
             continue
-        begin_document(counts.n_dk[doc], counts.n_k, prior, base, doc_row, shares)
+        begin_document(counts.n_dk[doc], counts.n_k, pseudo_counts, base, doc_row, shares)
         sound = pass_document(
             cells.word[start:stop],
             cells.tokens[start:stop],
             counts.n_wk,
-            prior.word,
-            prior.doc,
+            pseudo_counts.word,
+            pseudo_counts.doc,
             base,
             doc_row,
             shares,
@@ -321,15 +321,15 @@ def pass_document(
 
 @kernel()
 def begin_document(
-    n_dk: Table, n_k: F64, prior: Prior, base: Table, doc_row: Table, shares: Table
+    n_dk: Table, n_k: F64, pseudo_counts: PseudoCounts, base: Table, doc_row: Table, shares: Table
 ) -> None:
     """Write a document's counts plus its prior, the corpus's others, and their quotient."""
-    least = np.float32(prior.word_total)
+    least = np.float32(pseudo_counts.word_total)
     for topic in range(len(base)):
-        doc_row[topic] = n_dk[topic] + prior.doc[topic]
+        doc_row[topic] = n_dk[topic] + pseudo_counts.doc[topic]
         # Rounding may leave less than no tokens of others, where eta is tiny nothing at all.
         others = max(n_k[topic] - n_dk[topic], 0.0)
-        base[topic] = others + prior.word_total - prior.doc[topic]
+        base[topic] = others + pseudo_counts.word_total - pseudo_counts.doc[topic]
         shares[topic] = doc_row[topic] / max(doc_row[topic] + base[topic], least)
 
 
@@ -370,7 +370,7 @@ def choose_block(
     doc_shard: int,
     word_shard: int,
     counts: Counts,
-    prior: Prior,
+    pseudo_counts: PseudoCounts,
     thinning: Thinning,
     topics: Names,
     kept: Table,
@@ -388,13 +388,13 @@ def choose_block(
     names, values = np.zeros(room, np.int32), np.zeros(room, np.float32)
     n_starts = np.uint64(len(thinning.noise) - room)
     for doc in range(cells.doc_bounds[doc_shard], cells.doc_bounds[doc_shard + 1]):
-        begin_document(counts.n_dk[doc], counts.n_k, prior, base, doc_row, shares)
+        begin_document(counts.n_dk[doc], counts.n_k, pseudo_counts, base, doc_row, shares)
         for pair in range(cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]):
             word = cells.word[pair]
             total = weigh_alone(
                 counts.n_wk[word],
-                prior.word[word],
-                prior.doc,
+                pseudo_counts.word[word],
+                pseudo_counts.doc,
                 base,
                 doc_row,
                 shares,

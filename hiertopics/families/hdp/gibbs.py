@@ -50,7 +50,7 @@ from hiertopics.families.flat.concentrations import (
     draw_concentration,
 )
 from hiertopics.families.flat.config import HyperStart, ReorderSticks, Sweep, Truncation
-from hiertopics.families.flat.kernels import Prior
+from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import Block, Data, Piece, dealt, lay_out, sharded
 from hiertopics.families.flat.prediction import EXTRA
 from hiertopics.families.flat.prediction import infer as infer
@@ -165,7 +165,7 @@ class SweepInput(NamedTuple):
     """
 
     n_k: I64
-    prior: Prior
+    prior: PseudoCounts
     dense: bool
     rng: np.random.Generator
     more: Any = None
@@ -321,8 +321,10 @@ def redraw_topics(
 ) -> int:
     """Do a sweep; return how many tokens moved. more: further arguments of ``visit``, by block."""
     dense = settings.inference.sweep == "dense"
-    prior = Prior(state.alpha * state.pi, state.word_mass * state.tau, state.word_mass)
-    priors = prior_of_blocks(prior, data)
+    pseudo_counts = PseudoCounts(
+        state.alpha * state.pi, state.word_mass * state.tau, state.word_mass
+    )
+    priors = prior_of_blocks(pseudo_counts, data)
     seeded = data.seeds.totals(len(state.n_k), state.seeded)
 
     def given(*block: int) -> SweepInput:
@@ -422,7 +424,7 @@ def _tables(
     return by_topic, rng
 
 
-def _draw_word_side(state: State, data: Data, prior: str, rng: np.random.Generator) -> None:
+def _draw_word_side(state: State, data: Data, symmetry: str, rng: np.random.Generator) -> None:
     """Draw tables of words, the word mass and, for AA, the word shape (step 6)."""
     n_words = len(state.tau)
     by_word = np.zeros(n_words, dtype=np.int64)
@@ -432,7 +434,7 @@ def _draw_word_side(state: State, data: Data, prior: str, rng: np.random.Generat
     sizes = _sizes(state, data)
     n_tables = int(by_word.sum())
     state.word_mass = draw_concentration(state.word_mass, n_tables, sizes, CONCENTRATION_PRIOR, rng)
-    if prior == "AA":
+    if symmetry == "AA":
         state.tau = rng.dirichlet(1.0 + by_word)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from hiertopics.base.arrays import F64, I32, I64
-from hiertopics.families.flat.kernels import Prior
+from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.sweep_kernels import (
     BLOCK,
@@ -32,7 +32,7 @@ def sweep_block(
     doc_shard: int,
     word_shard: int,
     tables: Tables,
-    prior: Prior,
+    pseudo_counts: PseudoCounts,
     rng: np.random.Generator,
 ) -> int:
     """Redraw the topic of each token of a block given all others; return how many moved.
@@ -40,10 +40,10 @@ def sweep_block(
     P(z = k) is proportional to (n_dk + doc prior)(n_wk + word prior)/(n_k + total) without the
     token itself (equation 13). n_k is moved too: pass the block's own copy.
     """
-    n_k, doc_prior = tables.n_k, prior.doc
+    n_k, doc_prior = tables.n_k, pseudo_counts.doc
     n_topics = len(n_k)
     inverse = np.empty(n_topics)
-    inverse[:] = 1.0 / (n_k + prior.word_total)
+    inverse[:] = 1.0 / (n_k + pseudo_counts.word_total)
     scaled, scratch = np.empty(n_topics), np.empty(n_topics)
     ends = np.empty((n_topics + BLOCK - 1) // BLOCK)
     moved = 0
@@ -57,7 +57,7 @@ def sweep_block(
         z, words = tables.z[start:stop], cells.word[start:stop]
         moved += sweep_document(
             z, words, tables.n_wk, doc_row, n_k, doc_prior, inverse, scaled, scratch, ends,
-            prior.word, prior.word_total, rng,
+            pseudo_counts.word, pseudo_counts.word_total, rng,
         )  # fmt: skip
     return moved
 
@@ -68,14 +68,14 @@ def sweep_block_by_lists(
     doc_shard: int,
     word_shard: int,
     tables: Tables,
-    prior: Prior,
+    pseudo_counts: PseudoCounts,
     rng: np.random.Generator,
 ) -> int:
     """Do as ``sweep_block`` does, at the cost of the topics of each token's word (6.7)."""
-    n_k, doc_prior = tables.n_k, prior.doc
+    n_k, doc_prior = tables.n_k, pseudo_counts.doc
     first_word, last_word = words_of_block(cells, doc_shard, word_shard)
     inverse = np.empty(len(n_k))
-    inverse[:] = 1.0 / (n_k + prior.word_total)
+    inverse[:] = 1.0 / (n_k + pseudo_counts.word_total)
     lists = list_words(tables.n_wk, first_word, last_word)
     start, length, topics, times = lists
     scaled, chances, sums, before, ends = scratch_of(len(n_k))
@@ -86,7 +86,8 @@ def sweep_block_by_lists(
             continue
         z, words = tables.z[first:last], cells.word[first:last]
         moved += sweep_document_by_lists(
-            z, words, tables.n_dk[doc], n_k, doc_prior, prior.word, prior.word_total, inverse,
+            z, words, tables.n_dk[doc], n_k, doc_prior,
+            pseudo_counts.word, pseudo_counts.word_total, inverse,
             start, length, topics, times, scaled, chances, sums, before, ends, rng,
         )  # fmt: skip
     write_words(lists, first_word, last_word, tables.n_wk)

@@ -313,9 +313,9 @@ def _sizes(state: State, data: Blocks) -> I64:
     return state.n_k + data.seeds.totals(len(state.n_k))
 
 
-def _draw_word_side(state: State, data: Blocks, prior: str, rng: np.random.Generator) -> None:
+def _draw_word_side(state: State, data: Blocks, symmetry: str, rng: np.random.Generator) -> None:
     """Draw tables of words, the word mass and, for AA, the word shape (theory/hdp 6, step 6)."""
-    if prior == "AA":
+    if symmetry == "AA":
         by_word, by_topic = np.zeros(len(state.tau), np.int64), np.zeros(len(state.pi), np.int64)
         ones = np.ones(len(state.pi))
         word_prior = state.word_mass * state.tau
@@ -328,7 +328,7 @@ def _draw_word_side(state: State, data: Blocks, prior: str, rng: np.random.Gener
     sizes = _sizes(state, data)
     n_tables = int(by_word.sum())
     state.word_mass = draw_concentration(state.word_mass, n_tables, sizes, CONCENTRATION_PRIOR, rng)
-    if prior == "AA":
+    if symmetry == "AA":
         state.tau = rng.dirichlet(1.0 + by_word)
 
 

@@ -16,7 +16,7 @@ from hiertopics.contract.model import Settings as SettingsOf
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.concentrations import step_concentration
 from hiertopics.families.flat.config import Model, PointInference
-from hiertopics.families.flat.kernels import Prior
+from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import Data
 from hiertopics.families.flat.sticks import best_gamma, fit_sticks, mean_weights
 from hiertopics.families.flat.variational import SweepVariant
@@ -75,10 +75,10 @@ def global_step(state: State, stats: Stats, data: Data, settings: Settings) -> N
         state.tau = word_shape(stats.word_tables)
 
 
-def prior_of(state: State) -> Prior:
+def prior_of(state: State) -> PseudoCounts:
     """Return the pseudo-counts of q(z)'s update, in the tables' dtype."""
     dtype = state.n_wk.dtype
-    return Prior(
+    return PseudoCounts(
         (state.alpha * state.pi).astype(dtype),
         (state.word_mass * state.tau).astype(dtype),
         state.word_mass,

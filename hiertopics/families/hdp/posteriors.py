@@ -23,7 +23,7 @@ from hiertopics.families.flat import variational
 from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR
 from hiertopics.families.flat.config import ModelSettings
 from hiertopics.families.flat.config import PosteriorSettings as Settings
-from hiertopics.families.flat.kernels import Prior
+from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import Data, Piece
 from hiertopics.families.flat.sticks import fit_sticks, geometric_weights, mean_weights
 from hiertopics.families.flat.variational import ZERO, Responsibilities, SweepVariant
@@ -249,11 +249,11 @@ def global_step(
         state.tau_geo = exp(digamma(shape) - digamma(shape.sum()))
 
 
-def prior_of(state: State, settings: Settings) -> Prior:
+def prior_of(state: State, settings: Settings) -> PseudoCounts:
     """Return the pseudo-counts of q(z)'s update, in the tables' dtype."""
     dtype = state.n_wk.dtype
     printed = settings.inference.denominator == "G"
-    return Prior(
+    return PseudoCounts(
         (state.alpha_geo * state.pi_geo).astype(dtype),
         (state.word_mass_geo * state.tau_geo).astype(dtype),
         state.word_mass_geo if printed else state.word_mass,

@@ -65,7 +65,7 @@ from hiertopics.families.flat.config import (
     PosteriorInference,
     VariationalInference,
 )
-from hiertopics.families.flat.kernels import Prior
+from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import Data, Piece, sharded
 from hiertopics.families.flat.prediction import EXTRA, infer
 from hiertopics.families.flat.summary import document_weights, merge_extra, topic_counts
@@ -378,7 +378,7 @@ def bursty_documents(
 
 
 def bursty_of(
-    state_type: Any, of: Any, prior_of: Callable[[Any, Any], Prior]
+    state_type: Any, of: Any, prior_of: Callable[[Any, Any], PseudoCounts]
 ) -> Backend[Corpus, Data, Any, Any]:
     """Return the backend of bursty documents with whole responsibilities or a few entries."""
     rows = (beginnings.as_bursty_rows, bursty.ZERO, bursts.ROWS)

@@ -43,7 +43,7 @@ class Tables(NamedTuple):
     n_k: I64
 
 
-class Prior(NamedTuple):
+class PseudoCounts(NamedTuple):
     """Pseudo-counts of each topic in a document (alpha) and of each word in a topic (eta).
 
     alpha: one for all topics, or float64 [n_topics].
@@ -70,14 +70,16 @@ def count_topics(doc_ptr: I64, z: I32, n_dk: I32) -> None:
 
 
 @kernel()
-def sweep(tokens: Tokens, tables: Tables, prior: Prior, rng: np.random.Generator) -> int:
+def sweep(
+    tokens: Tokens, tables: Tables, pseudo_counts: PseudoCounts, rng: np.random.Generator
+) -> int:
     """Redraw the topic of each token given all others; return how many moved.
 
     P(z = k) is proportional to (n_dk + alpha_k)(n_wk + eta)/(n_k + V eta) without the token itself.
     """
     doc_ptr, word = tokens
     z, n_wk, n_k = tables
-    total_prior = prior.eta * len(n_wk)
+    total_prior = pseudo_counts.eta * len(n_wk)
     one = np.float32(1)
     inverse = np.zeros(len(n_k), np.float32)
     doc_row, share_row, sums = (
@@ -85,12 +87,12 @@ def sweep(tokens: Tokens, tables: Tables, prior: Prior, rng: np.random.Generator
         np.zeros_like(inverse),
         np.zeros_like(inverse),
     )
-    for topic in range(prior.n_topics):
+    for topic in range(pseudo_counts.n_topics):
         inverse[topic] = 1.0 / (n_k[topic] + total_prior)
     moved = 0
     for doc in range(len(doc_ptr) - 1):
         first, stop = doc_ptr[doc], doc_ptr[doc + 1]
-        doc_row[: prior.n_topics] = prior.alpha
+        doc_row[: pseudo_counts.n_topics] = pseudo_counts.alpha
         for token in range(first, stop):
             doc_row[z[token]] += one
         # The product of a topic's document part and inverse total moves only with tokens; it is
@@ -107,9 +109,9 @@ def sweep(tokens: Tokens, tables: Tables, prior: Prior, rng: np.random.Generator
             inverse_old = np.float32(1.0 / (n_k[old] - 1 + total_prior))
             share_old = (doc_row[old] - one) * inverse_old
             u = uniform[token - first]
-            new = draw_topic(share_row, word_row, prior.eta, old, share_old, u, sums)
+            new = draw_topic(share_row, word_row, pseudo_counts.eta, old, share_old, u, sums)
             # Rounding may lead past the last topic.
-            new = min(new, prior.n_topics - 1)
+            new = min(new, pseudo_counts.n_topics - 1)
             if new == old:
                 continue
             doc_row[old] -= one
@@ -128,19 +130,21 @@ def sweep(tokens: Tokens, tables: Tables, prior: Prior, rng: np.random.Generator
 
 
 @kernel()
-def sweep_by_lists(tokens: Tokens, tables: Tables, prior: Prior, rng: np.random.Generator) -> int:
+def sweep_by_lists(
+    tokens: Tokens, tables: Tables, pseudo_counts: PseudoCounts, rng: np.random.Generator
+) -> int:
     """Do as ``sweep`` does, at the cost of the topics of each token's word (theory/hdp 6.7)."""
     doc_ptr, word = tokens
     z, n_wk, n_k = tables
-    total_prior, n_words = prior.eta * len(n_wk), len(n_wk)
-    word_prior = np.full(n_words, prior.eta)
-    doc_prior, inverse = np.empty(prior.n_topics), np.empty(prior.n_topics)
-    doc_prior[:] = prior.alpha
-    inverse[:] = 1.0 / (n_k[: prior.n_topics] + total_prior)
-    doc_row = np.zeros(prior.n_topics, np.int32)
+    total_prior, n_words = pseudo_counts.eta * len(n_wk), len(n_wk)
+    word_prior = np.full(n_words, pseudo_counts.eta)
+    doc_prior, inverse = np.empty(pseudo_counts.n_topics), np.empty(pseudo_counts.n_topics)
+    doc_prior[:] = pseudo_counts.alpha
+    inverse[:] = 1.0 / (n_k[: pseudo_counts.n_topics] + total_prior)
+    doc_row = np.zeros(pseudo_counts.n_topics, np.int32)
     lists = list_words(n_wk, 0, n_words)
     start, length, topics, times = lists
-    scaled, chances, sums, before, ends = scratch_of(prior.n_topics)
+    scaled, chances, sums, before, ends = scratch_of(pseudo_counts.n_topics)
     moved = 0
     for doc in range(len(doc_ptr) - 1):
         first, last = doc_ptr[doc], doc_ptr[doc + 1]

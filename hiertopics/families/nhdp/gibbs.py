@@ -39,7 +39,7 @@ from hiertopics.families.nhdp.config import GibbsInference as Inference
 from hiertopics.families.nhdp.config import GibbsModel as Model
 from hiertopics.families.nhdp.config import GibbsSettings as Settings
 from hiertopics.families.nhdp.config import VariationalInference, VariationalSettings
-from hiertopics.families.nhdp.gibbs_kernels import Prior
+from hiertopics.families.nhdp.gibbs_kernels import NodeParameters
 from hiertopics.families.nhdp.layout import Shape, shape_of
 from hiertopics.families.nhdp.learning import Visits, all_visits, draw_mixing, visits_of
 from hiertopics.families.nhdp.mixing import Mixing, below
@@ -72,7 +72,7 @@ class SweepInput(NamedTuple):
     """
 
     n_k: I64
-    prior: Prior
+    prior: NodeParameters
     dense: bool
     rng: np.random.Generator
 
@@ -208,11 +208,13 @@ def sweep(state: State, data: Cells, context: Context, *, dense: bool = False) -
     """
     mixing = state.mixing
     shape, words = mixing.shape, (state.eta, state.eta * data.n_words)
-    prior = Prior(shape.parent, shape.first, shape.inner, mixing.mass, *mixing[2:], *words)
+    parameters = NodeParameters(
+        shape.parent, shape.first, shape.inner, mixing.mass, *mixing[2:], *words
+    )
     sizes = _sizes(state, data)
 
     def given(*block: int) -> SweepInput:
-        return SweepInput(sizes, prior, dense, context.rng("sweep", *block))
+        return SweepInput(sizes, parameters, dense, context.rng("sweep", *block))
 
     return sweep_tokens(state, data.word_bounds, _sweep_block, given)
 

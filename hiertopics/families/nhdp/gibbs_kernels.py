@@ -14,7 +14,7 @@ from hiertopics.families.nhdp.layout import Local
 from hiertopics.numeric.jit import REASSOCIATE, kernel
 
 
-class Prior(NamedTuple):
+class NodeParameters(NamedTuple):
     """Parameters that all documents share, by node.
 
     parent: int32 [K]. first: int64 [K + 1], the children of p are ``first[p] .. first[p + 1]``.
@@ -40,7 +40,7 @@ def sweep_block(
     doc_shard: int,
     word_shard: int,
     tables: Tables,
-    prior: Prior,
+    parameters: NodeParameters,
     rng: np.random.Generator,
 ) -> int:
     """Redraw the node of each token of a block given all others; return how many moved.
@@ -52,7 +52,7 @@ def sweep_block(
     n_nodes = n_dk.shape[1]
     inverse = np.empty(n_nodes)
     for node in range(n_nodes):
-        inverse[node] = 1.0 / (n_k[node] + prior.eta_total)
+        inverse[node] = 1.0 / (n_k[node] + parameters.eta_total)
     passing, stay, go = np.zeros(n_nodes), np.zeros(n_nodes), np.zeros(n_nodes)
     total = np.zeros(n_nodes)
     moved = 0
@@ -64,63 +64,77 @@ def sweep_block(
         for back in range(n_nodes):
             node = n_nodes - 1 - back
             passing[node] = doc_row[node]
-            for child in range(prior.first[node], prior.first[node + 1]):
+            for child in range(parameters.first[node], parameters.first[node + 1]):
                 passing[node] += passing[child]
-            refresh(node, doc_row, passing, prior, stay, go)
+            refresh(node, doc_row, passing, parameters, stay, go)
         for token in range(begin, end):
             word_row = n_wk[cells.word[token]]
             old = z[token]
             doc_row[old] -= 1
             word_row[old] -= 1
             n_k[old] -= 1
-            inverse[old] = 1.0 / (n_k[old] + prior.eta_total)
-            pass_by(old, -1.0, doc_row, passing, prior, stay, go)
-            weigh(word_row, inverse, passing, prior, stay, go, total)
-            new = descend(rng.random(), word_row, inverse, passing, prior, stay, go, total)
+            inverse[old] = 1.0 / (n_k[old] + parameters.eta_total)
+            pass_by(old, -1.0, doc_row, passing, parameters, stay, go)
+            weigh(word_row, inverse, passing, parameters, stay, go, total)
+            new = descend(rng.random(), word_row, inverse, passing, parameters, stay, go, total)
             doc_row[new] += 1
             word_row[new] += 1
             n_k[new] += 1
-            inverse[new] = 1.0 / (n_k[new] + prior.eta_total)
-            pass_by(new, 1.0, doc_row, passing, prior, stay, go)
+            inverse[new] = 1.0 / (n_k[new] + parameters.eta_total)
+            pass_by(new, 1.0, doc_row, passing, parameters, stay, go)
             z[token] = new
             moved += new != old
     return moved
 
 
 @kernel()
-def refresh(node: int, doc_row: I32, passing: F64, prior: Prior, stay: F64, go: F64) -> None:
+def refresh(
+    node: int, doc_row: I32, passing: F64, parameters: NodeParameters, stay: F64, go: F64
+) -> None:
     """Renew a node's chance to stop, and to go on over g + concentration."""
-    if prior.first[node] == prior.first[node + 1]:
+    if parameters.first[node] == parameters.first[node + 1]:
         stay[node], go[node] = 1.0, 0.0
         return
     gone = passing[node] - doc_row[node]
-    visits = prior.stop_a[node] + prior.stop_b[node] + passing[node]
-    stay[node] = (prior.stop_a[node] + doc_row[node]) / visits
-    go[node] = (prior.stop_b[node] + gone) / (visits * (gone + prior.concentration[node]))
+    visits = parameters.stop_a[node] + parameters.stop_b[node] + passing[node]
+    stay[node] = (parameters.stop_a[node] + doc_row[node]) / visits
+    go[node] = (parameters.stop_b[node] + gone) / (visits * (gone + parameters.concentration[node]))
 
 
 @kernel()
 def pass_by(
-    node: int, change: float, doc_row: I32, passing: F64, prior: Prior, stay: F64, go: F64
+    node: int,
+    change: float,
+    doc_row: I32,
+    passing: F64,
+    parameters: NodeParameters,
+    stay: F64,
+    go: F64,
 ) -> None:
     """Add ``change`` to the tokens that pass a node and all nodes above it."""
     while node >= 0:
         passing[node] += change
-        refresh(node, doc_row, passing, prior, stay, go)
-        node = prior.parent[node]
+        refresh(node, doc_row, passing, parameters, stay, go)
+        node = parameters.parent[node]
 
 
 @kernel(fastmath=REASSOCIATE)
 def weigh(
-    word_row: I32, inverse: F64, passing: F64, prior: Prior, stay: F64, go: F64, total: F64
+    word_row: I32,
+    inverse: F64,
+    passing: F64,
+    parameters: NodeParameters,
+    stay: F64,
+    go: F64,
+    total: F64,
 ) -> None:
     """Write the weight at and below each node, of a token that has reached it, to ``total``."""
     for node in range(len(total)):
-        total[node] = (word_row[node] + prior.eta) * inverse[node]
-    for back in range(len(prior.inner)):
-        node = prior.inner[len(prior.inner) - 1 - back]
-        first, last = prior.first[node], prior.first[node + 1]
-        weight, passed, mass = total[first:last], passing[first:last], prior.mass[first:last]
+        total[node] = (word_row[node] + parameters.eta) * inverse[node]
+    for back in range(len(parameters.inner)):
+        node = parameters.inner[len(parameters.inner) - 1 - back]
+        first, last = parameters.first[node], parameters.first[node + 1]
+        weight, passed, mass = total[first:last], passing[first:last], parameters.mass[first:last]
         below = 0.0
         for child in range(last - first):
             below += weight[child] * (passed[child] + mass[child])
@@ -133,24 +147,24 @@ def descend(
     word_row: I32,
     inverse: F64,
     passing: F64,
-    prior: Prior,
+    parameters: NodeParameters,
     stay: F64,
     go: F64,
     total: F64,
 ) -> int:
     """Return the node that ``uniform``, from 0 to below 1, draws: from the root, stop or go on."""
     node, target = 0, uniform * total[0]
-    while prior.first[node] < prior.first[node + 1]:
-        own = stay[node] * (word_row[node] + prior.eta) * inverse[node]
+    while parameters.first[node] < parameters.first[node + 1]:
+        own = stay[node] * (word_row[node] + parameters.eta) * inverse[node]
         if target < own:
             return node
         target = (target - own) / go[node]
-        child, last = prior.first[node], prior.first[node + 1] - 1
-        share = passing[child] + prior.mass[child]
+        child, last = parameters.first[node], parameters.first[node + 1] - 1
+        share = passing[child] + parameters.mass[child]
         while child < last and target >= total[child] * share:
             target -= total[child] * share
             child += 1
-            share = passing[child] + prior.mass[child]
+            share = passing[child] + parameters.mass[child]
         node, target = child, target / share
     return node
 

@@ -29,7 +29,7 @@ from hiertopics.families.flat.sweep_kernels import (
     write_words,
 )
 from hiertopics.families.flat.token_kernels import Tables
-from hiertopics.families.nhdp.gibbs_kernels import Prior
+from hiertopics.families.nhdp.gibbs_kernels import NodeParameters
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.lanes import LANES
 from hiertopics.numeric.simd_draws import Int, gather_products, pick_place, sum_list
@@ -38,7 +38,8 @@ PASSING, STOPPED, TOKENS, INVERSE, MASS, CONCENTRATION, STOP_A, STOP_B = range(8
 """Columns of the table of nodes, float64 [K, 8], whose rows are lines of the cache.
 
 PASSING: tokens of the document at and below the node. STOPPED: tokens of the document at the node.
-TOKENS: tokens of all documents there. INVERSE: 1 / (TOKENS + eta_total). The rest as in ``Prior``.
+TOKENS: tokens of all documents there. INVERSE: 1 / (TOKENS + eta_total). The rest as in
+``NodeParameters``.
 """
 
 PARENT, MEMBER, OWN, UNTIL = range(4)
@@ -108,15 +109,15 @@ def families_of(parent: I32, first: I64) -> Families:
 
 
 @kernel()
-def nodes_of(n_k: I64, prior: Prior) -> F64:
+def nodes_of(n_k: I64, parameters: NodeParameters) -> F64:
     """Return the table of nodes before there is a document; see ``PASSING``."""
     nodes = np.zeros((len(n_k), 8))
     for node in range(len(n_k)):
         nodes[node, TOKENS] = n_k[node]
-        nodes[node, INVERSE] = 1.0 / (n_k[node] + prior.eta_total)
-        nodes[node, MASS] = prior.mass[node]
-        nodes[node, CONCENTRATION] = prior.concentration[node]
-        nodes[node, STOP_A], nodes[node, STOP_B] = prior.stop_a[node], prior.stop_b[node]
+        nodes[node, INVERSE] = 1.0 / (n_k[node] + parameters.eta_total)
+        nodes[node, MASS] = parameters.mass[node]
+        nodes[node, CONCENTRATION] = parameters.concentration[node]
+        nodes[node, STOP_A], nodes[node, STOP_B] = parameters.stop_a[node], parameters.stop_b[node]
     if len(n_k) == 1:
         # A root without children has some weight, whatever that is.
         nodes[0, CONCENTRATION] = nodes[0, STOP_B] = 1.0
@@ -142,7 +143,7 @@ def sweep_block_by_lists(
     doc_shard: int,
     word_shard: int,
     tables: Tables,
-    prior: Prior,
+    parameters: NodeParameters,
     rng: np.random.Generator,
 ) -> int:
     """Do as ``gibbs_kernels.sweep_block`` does, by the lists of nodes that words have."""
@@ -150,8 +151,8 @@ def sweep_block_by_lists(
     first_word, last_word = words_of_block(cells, doc_shard, word_shard)
     lists = list_words(tables.n_wk, first_word, last_word)
     start, length, entries, times = lists
-    links, member, above, begin, end = families_of(prior.parent, prior.first)
-    nodes = nodes_of(n_k, prior)
+    links, member, above, begin, end = families_of(parameters.parent, parameters.first)
+    nodes = nodes_of(n_k, parameters)
     share, local, factor, exact, weight = mixture_of(len(n_k), len(above))
     room = (len(n_k) + LANES - 1) // LANES * LANES
     chances, sums = np.zeros(room, np.float32), np.zeros(room, np.float32)
@@ -163,8 +164,8 @@ def sweep_block_by_lists(
             continue
         moved += redraw_document(
             tables.z[begins:ends], cells.word[begins:ends], tables.n_dk[doc],
-            prior.eta, prior.eta_total, prior.first, links, member, above, begin, end,
-            start, length, entries, times,
+            parameters.eta, parameters.eta_total, parameters.first,
+            links, member, above, begin, end, start, length, entries, times,
             nodes, share, local, factor, exact, weight, chances, sums, before, rng,
         )  # fmt: skip
     for node in range(len(n_k)):
@@ -206,9 +207,9 @@ def redraw_document(
 ) -> int:
     """Redraw the tokens of one document; return how many moved.
 
-    first: as in ``Prior``. links to end: ``Families``. start to times: the lists of words, kept up
-    to date in place of n_wk. nodes: see ``PASSING``; all tokens in, before and after. share to
-    weight: ``Mixture``. chances, sums, before: scratch of a draw from a list.
+    first: as in ``NodeParameters``. links to end: ``Families``. start to times: the lists of words,
+    kept up to date in place of n_wk. nodes: see ``PASSING``; all tokens in, before and after. share
+    to weight: ``Mixture``. chances, sums, before: scratch of a draw from a list.
     """
     one, none = np.float32(1.0), np.float32(0.0)
     new = np.int64(z[0])

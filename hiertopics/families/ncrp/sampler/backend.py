@@ -52,7 +52,7 @@ from hiertopics.families.ncrp.config import SeededModel as Model
 from hiertopics.families.ncrp.config import level_prior
 from hiertopics.families.ncrp.sampler import chain_kernels, hyperparameters
 from hiertopics.families.ncrp.sampler import infer_kernels as kernels
-from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
+from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Hyperparameters
 from hiertopics.families.ncrp.sampler.chains import (
     LINE,
     State,
@@ -83,7 +83,7 @@ KEPT = 12 << 20
 PAIR_BYTES = 60
 """Of a pair of document and word that is clustered."""
 
-Sweep = Callable[[Data, Chain, Prior, Settings, Context], Chain]
+Sweep = Callable[[Data, Chain, Hyperparameters, Settings, Context], Chain]
 """Redraws path and levels of each document; in place unless columns run out."""
 
 
@@ -126,8 +126,8 @@ def init(data: Data, settings: Settings, context: Context) -> State:
 def extend_state(before: Arrays, data: Data, settings: Settings, context: Context) -> State:
     """Return an earlier draw after further documents joined it one by one."""
     gamma, eta = float(before["prior.gamma"]), float(before["prior.eta"])
-    prior = Prior(before["prior.level"], gamma, eta)
-    return begin(joined_by(before, data, prior, context.rng("continued")), prior)
+    hyper = Hyperparameters(before["prior.level"], gamma, eta)
+    return begin(joined_by(before, data, hyper, context.rng("continued")), hyper)
 
 
 def step(
@@ -138,18 +138,18 @@ def step(
     if begins(inference, context.iteration):
         fresh = prior_of(settings.model)
         state = begin(sequential(data, fresh, context.rng("init")), fresh, state.tries)
-    chain, prior = state.chain, state.prior
+    chain, hyper = state.chain, state.prior
     path = chain.path.copy()
-    chain = sweep(data, chain, prior, settings, context)
+    chain = sweep(data, chain, hyper, settings, context)
     if _due(inference.leap_every, context.iteration):
-        chain = leap(data, chain, prior, context.rng("leap"))
+        chain = leap(data, chain, hyper, context.rng("leap"))
     if _due(inference.graft_every, context.iteration):
-        chain = graft(data, chain, prior, context.rng("graft"))
+        chain = graft(data, chain, hyper, context.rng("graft"))
     moved = int((chain.path != path).any(axis=1).sum())
     n_held = len(data.seeds.names)
-    prior = _draw_prior(chain, prior, inference, n_held, context.rng("hyperparameters"))
-    log_joint = chain_kernels.log_joint(chain, prior)
-    state, score = begin(chain, prior, state.tries), log_joint + hyperparameters.log_prior(prior)
+    hyper = _draw_prior(chain, hyper, inference, n_held, context.rng("hyperparameters"))
+    log_joint = chain_kernels.log_joint(chain, hyper)
+    state, score = begin(chain, hyper, state.tries), log_joint + hyperparameters.log_prior(hyper)
     state = tried(state, data, score, inference, context.iteration)
     chain = state.chain
     n_docs = n_documents(data.seeds, chain)
@@ -215,9 +215,9 @@ def objective(state: State, data: Data, settings: Settings, context: Context) ->
     return float(tree + levels + words)
 
 
-def prior_of(model: Model) -> Prior:
+def prior_of(model: Model) -> Hyperparameters:
     """Return the hyperparameters of the config."""
-    return Prior(level_prior(model), model.gamma, model.eta)
+    return Hyperparameters(level_prior(model), model.gamma, model.eta)
 
 
 def held_by_sweep(settings: Settings) -> int:
@@ -274,17 +274,21 @@ def _due(every: int, iteration: int) -> bool:
 
 
 def _draw_prior(
-    chain: Chain, prior: Prior, inference: Inference, n_held: int, rng: np.random.Generator
-) -> Prior:
+    chain: Chain,
+    hyper: Hyperparameters,
+    inference: Inference,
+    n_held: int,
+    rng: np.random.Generator,
+) -> Hyperparameters:
     if inference.sample_gamma:
-        gamma = hyperparameters.draw_gamma(chain, prior.gamma, rng, n_held)
-        prior = prior._replace(gamma=gamma)
+        gamma = hyperparameters.draw_gamma(chain, hyper.gamma, rng, n_held)
+        hyper = hyper._replace(gamma=gamma)
     if inference.sample_eta:
-        prior = prior._replace(eta=hyperparameters.draw_eta(chain, prior.eta, rng))
+        hyper = hyper._replace(eta=hyperparameters.draw_eta(chain, hyper.eta, rng))
     if inference.sample_level_prior:
-        level = hyperparameters.draw_level_prior(chain.n_dl, prior.level, rng)
-        prior = prior._replace(level=level)
-    return prior
+        level = hyperparameters.draw_level_prior(chain.n_dl, hyper.level, rng)
+        hyper = hyper._replace(level=level)
+    return hyper
 
 
 BURN_IN = 50
@@ -293,7 +297,7 @@ N_SAMPLES = 150
 
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
     """Return this draw as a tree: each document in the slot of its leaf."""
-    chain, prior = state.chain, state.prior
+    chain, hyper = state.chain, state.prior
     live = np.flatnonzero((chain.visits > 0) | (np.arange(len(chain.visits)) == 0))
     number = np.zeros(len(chain.visits), dtype=np.int64)
     number[live] = np.arange(len(live))
@@ -302,14 +306,14 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
     parent[0] = ROOT
     above = np.zeros(len(live))
     for node in range(1, len(live)):
-        share = visits[node] / (visits[parent[node]] + prior.gamma)
+        share = visits[node] / (visits[parent[node]] + hyper.gamma)
         above[node] = above[parent[node]] + np.log(share)
-    log_mass = above + np.where(inner, np.log(prior.gamma / (visits + prior.gamma)), 0.0)
+    log_mass = above + np.where(inner, np.log(hyper.gamma / (visits + hyper.gamma)), 0.0)
     leaf = number[chain.path[:, -1]]
     shape = (data.n_docs, len(live))
     slots = sparse.csr_array((np.ones(data.n_docs), leaf, np.arange(data.n_docs + 1)), shape=shape)
     weights = data.room.empty(chain.n_dl.shape, np.float64)
-    np.add(chain.n_dl, prior.level, out=weights)
+    np.add(chain.n_dl, hyper.level, out=weights)
     weights /= weights.sum(axis=1, keepdims=True)
     # Seed words are not among the counts of nodes that are shown.
     n_wn, own = chain.n_wk[:, live], -data.seeds.weight
@@ -321,8 +325,8 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
             slot_probs=slots,
             level_weights=weights,
             log_mass=log_mass,
-            eta=prior.eta,
-            level_prior=prior.level,
+            eta=hyper.eta,
+            level_prior=hyper.level,
             n_tokens=float(data.n_tokens),
             extra={},
             room=data.room,
@@ -412,10 +416,10 @@ def sampler(
 
 
 def one_by_one(
-    data: Data, chain: Chain, prior: Prior, settings: Settings, context: Context
+    data: Data, chain: Chain, hyper: Hyperparameters, settings: Settings, context: Context
 ) -> Chain:
     """Redraw documents in their order, topics and branches integrated out throughout."""
-    return sweep(data, chain, prior, context.rng("sweep"))
+    return sweep(data, chain, hyper, context.rng("sweep"))
 
 
 def summarise_one_by_one(state: State, data: Data, settings: Settings, context: Context) -> Summary:

@@ -53,7 +53,7 @@ class Chain(NamedTuple):
             raise ValueError("a path does not begin at the root")
 
 
-class Prior(NamedTuple):
+class Hyperparameters(NamedTuple):
     """Hyperparameters: level, float64 [L], the Dirichlet of levels; gamma; eta."""
 
     level: Annotated[F64, Axes("depth", least=0)]
@@ -107,7 +107,7 @@ def log_gamma(x: float) -> float:
 
 
 @kernel()
-def make_scratch(words: Words, chain: Chain, prior: Prior, spare: int) -> Scratch:
+def make_scratch(words: Words, chain: Chain, hyper: Hyperparameters, spare: int) -> Scratch:
     """Return the memory of a sweep, its logarithms up to date; ``spare`` more factors fit."""
     n_levels, n_columns = chain.path.shape[1], len(chain.visits)
     most_pairs, longest = 0, 0
@@ -136,10 +136,10 @@ def make_scratch(words: Words, chain: Chain, prior: Prior, spare: int) -> Scratc
         factors[0],
         factors[1],
     )
-    word_total = chain.n_wk.shape[0] * prior.eta
+    word_total = chain.n_wk.shape[0] * hyper.eta
     for column in range(n_columns):
         scratch.log_total[column] = math.lgamma(chain.n_k[column] + word_total)
-        note_visits(column, chain, prior, scratch)
+        note_visits(column, chain, hyper, scratch)
     for level in range(n_levels):
         scratch.used[level] = chain.first[level + 1]
         note_used(level, chain, scratch)
@@ -149,17 +149,17 @@ def make_scratch(words: Words, chain: Chain, prior: Prior, spare: int) -> Scratc
 
 
 @kernel()
-def note_visits(column: int, chain: Chain, prior: Prior, scratch: Scratch) -> None:
+def note_visits(column: int, chain: Chain, hyper: Hyperparameters, scratch: Scratch) -> None:
     """Bring the logarithms of a node's documents up to date."""
     visits = chain.visits[column]
     scratch.log_docs[column] = math.log(visits) if visits > 0 else -np.inf
-    scratch.log_room[column] = math.log(visits + prior.gamma)
+    scratch.log_room[column] = math.log(visits + hyper.gamma)
 
 
 @kernel()
-def note_totals(doc: int, chain: Chain, prior: Prior, scratch: Scratch) -> None:
+def note_totals(doc: int, chain: Chain, hyper: Hyperparameters, scratch: Scratch) -> None:
     """Bring log_total of the nodes below the root of a document's path up to date."""
-    word_total = chain.n_wk.shape[0] * prior.eta
+    word_total = chain.n_wk.shape[0] * hyper.eta
     for column in chain.path[doc, 1:]:
         scratch.log_total[column] = math.lgamma(chain.n_k[column] + word_total)
 
@@ -199,26 +199,26 @@ def trace(path: I32, node: int, chain: Chain, scratch: Scratch) -> None:
 
 
 @kernel()
-def occupy(path: I32, n_docs: int, chain: Chain, prior: Prior, scratch: Scratch) -> None:
+def occupy(path: I32, n_docs: int, chain: Chain, hyper: Hyperparameters, scratch: Scratch) -> None:
     """Add documents to the nodes of a path, or of its upper part; new nodes come to be."""
     for level in range(len(path)):
         column = path[level]
         if level > 0:
             chain.parent[column] = path[level - 1]
         chain.visits[column] += n_docs
-        note_visits(column, chain, prior, scratch)
+        note_visits(column, chain, hyper, scratch)
         scratch.used[level] = max(scratch.used[level], column + 1)
         if column == scratch.free[level]:
             note_free(level, column, chain, scratch)
 
 
 @kernel()
-def vacate(path: I32, n_docs: int, chain: Chain, prior: Prior, scratch: Scratch) -> None:
+def vacate(path: I32, n_docs: int, chain: Chain, hyper: Hyperparameters, scratch: Scratch) -> None:
     """Take documents off the nodes of a path, or of its upper part; empty nodes become free."""
     for level in range(len(path)):
         column = path[level]
         chain.visits[column] -= n_docs
-        note_visits(column, chain, prior, scratch)
+        note_visits(column, chain, hyper, scratch)
         if level > 0 and chain.visits[column] == 0:
             scratch.free[level] = min(scratch.free[level], column)
             note_used(level, chain, scratch)
@@ -238,13 +238,13 @@ TABLE = 256
 
 
 @kernel()
-def log_joint(chain: Chain, prior: Prior) -> float:
+def log_joint(chain: Chain, hyper: Hyperparameters) -> float:
     """Return log p(paths, levels, words), topics, level weights and sticks integrated out."""
-    eta, n_words = prior.eta, chain.n_wk.shape[0]
+    eta, n_words = hyper.eta, chain.n_wk.shape[0]
     table = np.empty(TABLE)
     for count in range(TABLE):
         table[count] = math.lgamma(count + eta) - math.lgamma(eta)
-    total = log_trees(chain, prior.gamma) + log_levels(chain.n_dl, prior.level)
+    total = log_trees(chain, hyper.gamma) + log_levels(chain.n_dl, hyper.level)
     for column in range(len(chain.visits)):
         total += math.lgamma(n_words * eta) - math.lgamma(n_words * eta + chain.n_k[column])
     for word in range(n_words):

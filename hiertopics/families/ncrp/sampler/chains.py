@@ -27,7 +27,7 @@ from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.families.flat.token_layout import TOKENS_AT_ONCE, Data
 from hiertopics.families.ncrp.config import GibbsInference
 from hiertopics.families.ncrp.sampler import chain_kernels, move_kernels, sweep_kernels
-from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
+from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Hyperparameters
 
 LINE = 16
 """Columns are dealt out in lots of a cache line."""
@@ -38,12 +38,12 @@ LIFT = 2.0
 """How much more frequent a name's words are in a branch that begins as its own."""
 
 
-def sequential(data: Data, prior: Prior, rng: np.random.Generator) -> Chain:
+def sequential(data: Data, hyper: Hyperparameters, rng: np.random.Generator) -> Chain:
     """Return a chain whose documents were seated one by one in random order (theory/ncrp 5).
 
     Each draws a path from the prior and levels on it, then path and levels given those before.
     """
-    depth = len(prior.level)
+    depth = len(hyper.level)
     first = _lots(len(data.seeds.names) + 1) * np.arange(depth + 1, dtype=np.int64)
     chain = Chain(
         path=np.zeros((data.n_docs, depth), np.int32),
@@ -56,7 +56,7 @@ def sequential(data: Data, prior: Prior, rng: np.random.Generator) -> Chain:
         first=first,
     )
     hold(data.seeds, chain)
-    return visit(data, chain, prior, rng.permutation(data.n_docs), rng, fresh=True)
+    return visit(data, chain, hyper, rng.permutation(data.n_docs), rng, fresh=True)
 
 
 def without_level(data: Data) -> I8:
@@ -66,7 +66,9 @@ def without_level(data: Data) -> I8:
     return level
 
 
-def joined_by(before: Arrays, data: Data, prior: Prior, rng: np.random.Generator) -> Chain:
+def joined_by(
+    before: Arrays, data: Data, hyper: Hyperparameters, rng: np.random.Generator
+) -> Chain:
     """Return an earlier chain with further documents, seated one by one after its own.
 
     In random order, as in ``sequential``. before: its arrays by name; further words may follow its
@@ -87,21 +89,23 @@ def joined_by(before: Arrays, data: Data, prior: Prior, rng: np.random.Generator
     np.add.at(chain.n_wk, (seeds.word[new], column[new]), seeds.weight)
     np.add.at(chain.n_k, column[new], seeds.weight)
     order = len(old["path"]) + rng.permutation(n_docs)
-    return visit(data, chain, prior, order, rng, fresh=True)
+    return visit(data, chain, hyper, order, rng, fresh=True)
 
 
-def on_branches(data: Data, branch: Ints, prior: Prior, rng: np.random.Generator) -> Chain:
+def on_branches(
+    data: Data, branch: Ints, hyper: Hyperparameters, rng: np.random.Generator
+) -> Chain:
     """Return a chain of documents on known paths, their tokens on levels drawn from the prior.
 
     branch: int [n_docs, depth - 1], names of the nodes below the root, unique within a level.
     A branch at level 1 where a name's seed words are ``LIFT`` times as frequent as in all documents
     is that name's.
     """
-    share, level = np.cumsum(prior.level), without_level(data)
+    share, level = np.cumsum(hyper.level), without_level(data)
     for first in range(0, data.n_tokens, TOKENS_AT_ONCE):
         some = level[first : first + TOKENS_AT_ONCE]
         some[:] = np.searchsorted(share[:-1], rng.random(len(some)) * share[-1], side="right")
-    slot = np.zeros((data.n_docs, len(prior.level)), dtype=np.int32)
+    slot = np.zeros((data.n_docs, len(hyper.level)), dtype=np.int32)
     for column, names in enumerate(branch.T, start=1):
         slot[:, column] = np.unique(names, return_inverse=True)[1].ravel()
     slot[:, 1:] += len(data.seeds.names)
@@ -154,22 +158,22 @@ def n_documents(seeds: Seeds, chain: Chain) -> I64:
     return own
 
 
-def sweep(data: Data, chain: Chain, prior: Prior, rng: np.random.Generator) -> Chain:
+def sweep(data: Data, chain: Chain, hyper: Hyperparameters, rng: np.random.Generator) -> Chain:
     """Redraw path and levels of each document in turn; in place unless columns run out."""
-    return visit(data, chain, prior, np.arange(data.n_docs), rng)
+    return visit(data, chain, hyper, np.arange(data.n_docs), rng)
 
 
-def leap(data: Data, chain: Chain, prior: Prior, rng: np.random.Generator) -> Chain:
+def leap(data: Data, chain: Chain, hyper: Hyperparameters, rng: np.random.Generator) -> Chain:
     """Let each document leap to another path and other levels; in place as ``sweep``."""
     done = 0
     while True:
-        done, _ = move_kernels.leap_all(data.words, chain, prior, done, rng)
+        done, _ = move_kernels.leap_all(data.words, chain, hyper, done, rng)
         if done == data.n_docs:
             return chain
         chain = moved(chain, grown(chain))
 
 
-def graft(data: Data, chain: Chain, prior: Prior, rng: np.random.Generator) -> Chain:
+def graft(data: Data, chain: Chain, hyper: Hyperparameters, rng: np.random.Generator) -> Chain:
     """Redraw the parent of each node below the second level, leaves first; as ``sweep``.
 
     Nodes on paths of names stay: which ones these are does not depend on the draw.
@@ -179,7 +183,7 @@ def graft(data: Data, chain: Chain, prior: Prior, rng: np.random.Generator) -> C
         order = order[~is_held(data.seeds, chain)[chain.path[order, level]]]
         done = 0
         while done < len(order):
-            done = move_kernels.graft_level(data.words, chain, prior, level, order, done, rng)
+            done = move_kernels.graft_level(data.words, chain, hyper, level, order, done, rng)
             if done < len(order):
                 chain = moved(chain, grown(chain))
     return chain
@@ -188,7 +192,7 @@ def graft(data: Data, chain: Chain, prior: Prior, rng: np.random.Generator) -> C
 def visit(
     data: Data,
     chain: Chain,
-    prior: Prior,
+    hyper: Hyperparameters,
     order: I64,
     rng: np.random.Generator,
     *,
@@ -200,7 +204,7 @@ def visit(
     """
     done = 0
     while True:
-        done = sweep_kernels.sweep(data.words, chain, prior, order, done, fresh, rng)
+        done = sweep_kernels.sweep(data.words, chain, hyper, order, done, fresh, rng)
         if done == len(order):
             return chain
         chain = moved(chain, grown(chain))
@@ -296,7 +300,7 @@ class Tries(NamedTuple):
 
     slot: Annotated[I32, Axes("n_docs", "depth", least=0, maybe_empty=True)]
     level: Annotated[I8, Axes("n_tokens", below="depth", maybe_empty=True)]
-    prior: Prior
+    prior: Hyperparameters
     best: Annotated[float, Axes(finite=False)] = -np.inf
     total: Annotated[float, Axes(finite=False)] = 0.0
 
@@ -306,13 +310,13 @@ class State:
     """One draw: paths, levels and their counts, the hyperparameters, and earlier tries."""
 
     chain: Chain
-    prior: Prior
+    prior: Hyperparameters
     tries: Tries
 
 
-def begin(chain: Chain, prior: Prior, tries: Tries | None = None) -> State:
+def begin(chain: Chain, hyper: Hyperparameters, tries: Tries | None = None) -> State:
     """Return the state of a chain; ``tries``: those before, none where it is the first."""
-    return State(chain, prior, tries or Tries(chain.path[:0], chain.level[:0], prior))
+    return State(chain, hyper, tries or Tries(chain.path[:0], chain.level[:0], hyper))
 
 
 def keep(state: State) -> State:
@@ -383,11 +387,11 @@ def before(arrays: Arrays, settings: object) -> Chains[State]:
     n_chains = len(arrays["gamma"])
     parts = {name: np.split(array, n_chains) for name, array in arrays.items() if name != "first"}
 
-    def prior(prefix: str, chain: int) -> Prior:
+    def prior(prefix: str, chain: int) -> Hyperparameters:
         level, gamma, eta = (
             parts[prefix + name][chain][0] for name in ("level_prior", "gamma", "eta")
         )
-        return Prior(level, float(gamma), float(eta))
+        return Hyperparameters(level, float(gamma), float(eta))
 
     now, best = [], []
     for number in range(n_chains):

@@ -10,7 +10,7 @@ import numpy as np
 from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR, draw_concentration
 from hiertopics.families.ncrp.sampler import chain_kernels
-from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
+from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Hyperparameters
 from hiertopics.numeric.mixtures import log_rising
 from hiertopics.numeric.priors import GammaPrior
 from hiertopics.numeric.slices import draw_by_slice
@@ -20,10 +20,10 @@ LOWEST, HIGHEST = 1e-8, 1e6
 """Where the priors end."""
 
 
-def log_prior(prior: Prior) -> float:
+def log_prior(hyper: Hyperparameters) -> float:
     """Return the log density of the hyperparameters."""
-    of_scalars = -CONCENTRATION_PRIOR.rate * (prior.gamma + prior.eta)
-    return float(of_scalars - LEVEL_PRIOR.rate * prior.level.sum())
+    of_scalars = -CONCENTRATION_PRIOR.rate * (hyper.gamma + hyper.eta)
+    return float(of_scalars - LEVEL_PRIOR.rate * hyper.level.sum())
 
 
 def draw_from_prior(

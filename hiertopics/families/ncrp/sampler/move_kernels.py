@@ -31,7 +31,7 @@ from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.families.flat.token_layout import Words
 from hiertopics.families.ncrp.sampler.chain_kernels import (
     Chain,
-    Prior,
+    Hyperparameters,
     Scratch,
     make_scratch,
     no_room,
@@ -60,24 +60,29 @@ SMALL = 1e-200
 
 @kernel()
 def leap_all(
-    words: Words, chain: Chain, prior: Prior, start: int, rng: np.random.Generator
+    words: Words, chain: Chain, hyper: Hyperparameters, start: int, rng: np.random.Generator
 ) -> tuple[int, int]:
     """Let each document from ``start`` on leap; return where it stopped and how many moved.
 
     It stops before a document where a level has no free column left.
     """
-    scratch = make_scratch(words, chain, prior, FACTORS)
+    scratch = make_scratch(words, chain, hyper, FACTORS)
     moved, n_levels = 0, chain.path.shape[1]
     for doc in range(start, len(chain.path)):
         if no_room(chain, scratch, n_levels):
             return doc, moved
-        moved += leap(doc, words, chain, prior, scratch, rng)
+        moved += leap(doc, words, chain, hyper, scratch, rng)
     return len(chain.path), moved
 
 
 @kernel()
 def leap(
-    doc: int, words: Words, chain: Chain, prior: Prior, scratch: Scratch, rng: np.random.Generator
+    doc: int,
+    words: Words,
+    chain: Chain,
+    hyper: Hyperparameters,
+    scratch: Scratch,
+    rng: np.random.Generator,
 ) -> bool:
     """Propose path and levels for a document; return whether they were accepted."""
     path = chain.path[doc]
@@ -86,21 +91,21 @@ def leap(
     ]
     old_path, old_level = path.copy(), tokens.copy()
     take_off(doc, words, chain)
-    vacate(path, 1, chain, prior, scratch)
-    score_slots(doc, words, chain, prior, scratch)
-    now = put_on(doc, words, chain, prior, False, rng) - scratch.score[slot_of(path, chain)]
+    vacate(path, 1, chain, hyper, scratch)
+    score_slots(doc, words, chain, hyper, scratch)
+    now = put_on(doc, words, chain, hyper, False, rng) - scratch.score[slot_of(path, chain)]
     take_off(doc, words, chain)
     node = draw_node(chain, scratch, rng)
     trace(path, node, chain, scratch)
-    proposed = put_on(doc, words, chain, prior, True, rng) - scratch.score[node]
+    proposed = put_on(doc, words, chain, hyper, True, rng) - scratch.score[node]
     accepted = math.log(rng.random()) < proposed - now
     if not accepted:
         take_off(doc, words, chain)
         copy_row(old_path, path)
         copy_row(old_level, tokens)
         put_back(doc, words, chain)
-    occupy(path, 1, chain, prior, scratch)
-    note_totals(doc, chain, prior, scratch)
+    occupy(path, 1, chain, hyper, scratch)
+    note_totals(doc, chain, hyper, scratch)
     return accepted
 
 
@@ -141,18 +146,23 @@ def put_back(doc: int, words: Words, chain: Chain) -> None:
 
 @kernel()
 def put_on(
-    doc: int, words: Words, chain: Chain, prior: Prior, fresh: bool, rng: np.random.Generator
+    doc: int,
+    words: Words,
+    chain: Chain,
+    hyper: Hyperparameters,
+    fresh: bool,
+    rng: np.random.Generator,
 ) -> float:
     """Put a document's words on its path, token by token; return log W.
 
     fresh: each level is drawn given the tokens before it; else the levels are those noted.
     """
     path, n_dl, n_levels = chain.path[doc], chain.n_dl[doc], chain.path.shape[1]
-    word_total, doc_total = chain.n_wk.shape[0] * prior.eta, 0.0
+    word_total, doc_total = chain.n_wk.shape[0] * hyper.eta, 0.0
     local = np.empty((5, n_levels))
     by_doc, total, inverse, by_word, cumulative = local[0], local[1], local[2], local[3], local[4]
     for level in range(n_levels):
-        by_doc[level] = prior.level[level]
+        by_doc[level] = hyper.level[level]
         doc_total += by_doc[level]
         total[level] = chain.n_k[path[level]] + word_total
         inverse[level] = 1.0 / total[level]
@@ -160,7 +170,7 @@ def put_on(
     for pair in range(words.pair_ptr[doc], words.pair_ptr[doc + 1]):
         row = chain.n_wk[words.word[pair]]
         for level in range(n_levels):
-            by_word[level] = row[path[level]] + prior.eta
+            by_word[level] = row[path[level]] + hyper.eta
         for token in range(words.token_ptr[pair], words.token_ptr[pair + 1]):
             mass = 0.0
             for level in range(n_levels):
@@ -190,7 +200,9 @@ def put_on(
 
 
 @kernel()
-def score_slots(doc: int, words: Words, chain: Chain, prior: Prior, scratch: Scratch) -> None:
+def score_slots(
+    doc: int, words: Words, chain: Chain, hyper: Hyperparameters, scratch: Scratch
+) -> None:
     """Write log S of every slot to ``score``, and with the tree's log prior to ``log_weight``.
 
     A slot is a leaf, or an inner node with new nodes below it, whose topics are flat.
@@ -198,18 +210,18 @@ def score_slots(doc: int, words: Words, chain: Chain, prior: Prior, scratch: Scr
     n_levels = chain.path.shape[1]
     scratch.score[:] = 0.0
     scratch.new_score[:] = 0.0
-    weigh_paths(chain, prior, scratch)
-    rest = set_shares(chain, prior, scratch)
+    weigh_paths(chain, hyper, scratch)
+    rest = set_shares(chain, hyper, scratch)
     scratch.product[:] = 1.0
     factors, used = 0, scratch.used[n_levels - 1]
     for pair in range(words.pair_ptr[doc], words.pair_ptr[doc + 1]):
         row, inside = chain.n_wk[words.word[pair]], scratch.inside
-        inside[0] = scratch.share[0] * (row[0] + prior.eta)
+        inside[0] = scratch.share[0] * (row[0] + hyper.eta)
         for level in range(1, n_levels):
             first, last = chain.first[level], scratch.used[level]
             above, share = scratch.above[first:last], scratch.share[first:last]
             copy_parents(inside, chain.parent[first:last], above)
-            add_chances(row[first:last], share, prior.eta, above, inside[first:last])
+            add_chances(row[first:last], share, hyper.eta, above, inside[first:last])
         for _ in range(words.token_ptr[pair + 1] - words.token_ptr[pair]):
             for level in range(n_levels):
                 first, last = chain.first[level], scratch.used[level]
@@ -224,13 +236,13 @@ def score_slots(doc: int, words: Words, chain: Chain, prior: Prior, scratch: Scr
 
 
 @kernel()
-def set_shares(chain: Chain, prior: Prior, scratch: Scratch) -> F64:
+def set_shares(chain: Chain, hyper: Hyperparameters, scratch: Scratch) -> F64:
     """Set ``share`` of each node to share_l/(n_k + V eta); return the part outside by level.
 
     Outside a slot at a level are the new nodes below it: the sum of share_l/V over their levels.
     """
     n_levels, n_words = chain.path.shape[1], chain.n_wk.shape[0]
-    at_level, total = prior.level.copy(), 0.0
+    at_level, total = hyper.level.copy(), 0.0
     for level in range(n_levels):
         n_tokens = 0
         for column in range(chain.first[level], scratch.used[level]):
@@ -244,7 +256,7 @@ def set_shares(chain: Chain, prior: Prior, scratch: Scratch) -> F64:
         if level < n_levels - 1:
             rest[level] = rest[level + 1] + at_level[level + 1] / n_words
         for column in range(chain.first[level], scratch.used[level]):
-            topic_total = chain.n_k[column] + n_words * prior.eta
+            topic_total = chain.n_k[column] + n_words * hyper.eta
             scratch.share[column] = at_level[level] / topic_total
     return rest
 
@@ -277,7 +289,7 @@ def multiply_by(inside: F64, rest: float, product: F64) -> None:
 def graft_level(
     words: Words,
     chain: Chain,
-    prior: Prior,
+    hyper: Hyperparameters,
     level: int,
     order: I64,
     start: int,
@@ -288,7 +300,7 @@ def graft_level(
     order: the documents, those of a node side by side. Returns the place in ``order`` of a node
     that found no free column above it, or the number of documents.
     """
-    scratch = make_scratch(words, chain, prior, 64 * FACTORS)
+    scratch = make_scratch(words, chain, hyper, 64 * FACTORS)
     block = np.zeros((chain.n_wk.shape[0], level), np.int32)
     while start < len(order):
         if no_room(chain, scratch, level):
@@ -301,11 +313,11 @@ def graft_level(
         path = chain.path[docs[0], :level]
         gather(docs, words, chain, block)
         move_words(-1, path, block, chain)
-        vacate(path, len(docs), chain, prior, scratch)
-        score_block(level, chain, prior, scratch, block)
-        weigh_parents(level, len(docs), chain, prior, scratch)
+        vacate(path, len(docs), chain, hyper, scratch)
+        score_block(level, chain, hyper, scratch, block)
+        weigh_parents(level, len(docs), chain, hyper, scratch)
         trace(path, draw_node(chain, scratch, rng), chain, scratch)
-        occupy(path, len(docs), chain, prior, scratch)
+        occupy(path, len(docs), chain, hyper, scratch)
         move_words(1, path, block, chain)
         chain.parent[node] = path[-1]
         for doc in docs:
@@ -338,9 +350,11 @@ def move_words(sign: int, path: I32, block: I32, chain: Chain) -> None:
 
 
 @kernel()
-def score_block(level: int, chain: Chain, prior: Prior, scratch: Scratch, block: I32) -> None:
+def score_block(
+    level: int, chain: Chain, hyper: Hyperparameters, scratch: Scratch, block: I32
+) -> None:
     """Write the log likelihood ratio of the block's words under each node above ``level``."""
-    word_total = len(block) * prior.eta
+    word_total = len(block) * hyper.eta
     scratch.new_score[:] = 0.0
     for above in range(level - 1, 0, -1):
         first, free = chain.first[above], scratch.free[above]
@@ -352,7 +366,7 @@ def score_block(level: int, chain: Chain, prior: Prior, scratch: Scratch, block:
             for before in range(block[word, above]):
                 scratch.row[n_factors] = word
                 scratch.scale[n_factors] = 1.0
-                scratch.add[n_factors] = prior.eta + before
+                scratch.add[n_factors] = hyper.eta + before
                 n_factors += 1
                 n_tokens += 1
                 if n_factors + FACTORS == len(scratch.row):
@@ -367,12 +381,14 @@ def score_block(level: int, chain: Chain, prior: Prior, scratch: Scratch, block:
 
 
 @kernel()
-def weigh_parents(level: int, n_docs: int, chain: Chain, prior: Prior, scratch: Scratch) -> None:
+def weigh_parents(
+    level: int, n_docs: int, chain: Chain, hyper: Hyperparameters, scratch: Scratch
+) -> None:
     """Write to ``log_weight`` the log posterior of hanging a branch of ``n_docs`` at each node.
 
     A node right above ``level`` becomes the parent; one further up gets new nodes between.
     """
-    gamma = prior.gamma
+    gamma = hyper.gamma
     new = math.log(gamma) + math.lgamma(n_docs) + math.lgamma(gamma) - math.lgamma(gamma + n_docs)
     scratch.log_weight[:] = -np.inf
     for above in range(level):

@@ -38,7 +38,7 @@ from hiertopics.families.flat.token_layout import Data, PieceDocuments, part_of
 from hiertopics.families.ncrp.config import GibbsSettings as Settings
 from hiertopics.families.ncrp.sampler import backend as collapsed
 from hiertopics.families.ncrp.sampler import chain_kernels, partial_kernels
-from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
+from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Hyperparameters
 from hiertopics.families.ncrp.sampler.chains import hold, is_held, visit
 from hiertopics.families.ncrp.sampler.partial_kernels import Topics, draw_masses
 from hiertopics.numeric.streams import ahead
@@ -62,22 +62,22 @@ class Shards(NamedTuple):
         ]
 
 
-def sweep(data: Data, chain: Chain, prior: Prior, shards: Shards) -> Chain:
+def sweep(data: Data, chain: Chain, hyper: Hyperparameters, shards: Shards) -> Chain:
     """Redraw path and levels of each document; in place unless columns run out."""
     if data.n_docs == 0:
         return chain
     order = shards.context.rng("order").permutation(data.n_docs)
     n_seated = math.ceil(SEATED * data.n_docs)
-    chain = visit(data, chain, prior, order[:n_seated], shards.context.rng("sweep"))
+    chain = visit(data, chain, hyper, order[:n_seated], shards.context.rng("sweep"))
     place = np.argsort(order)
-    topics = draw_topics(chain, prior, place, shards, data.seeds)
-    redraw(data, chain, prior, topics, np.sort(order[n_seated:]), place, shards)
+    topics = draw_topics(chain, hyper, place, shards, data.seeds)
+    redraw(data, chain, hyper, topics, np.sort(order[n_seated:]), place, shards)
     recount(data, chain)
     return chain
 
 
 def draw_topics(
-    chain: Chain, prior: Prior, place: I64, shards: Shards, seeds: Seeds = NONE
+    chain: Chain, hyper: Hyperparameters, place: I64, shards: Shards, seeds: Seeds = NONE
 ) -> Topics:
     """Draw topics and branch weights given all paths and levels.
 
@@ -87,13 +87,13 @@ def draw_topics(
     path = list_paths(chain)
     first = np.where(is_held(seeds, chain), -1, len(place))
     np.minimum.at(first, chain.path[:, -1], place)
-    log_weight = draw_log_weights(chain, prior.gamma, rng)[path].sum(axis=1)
+    log_weight = draw_log_weights(chain, hyper.gamma, rng)[path].sum(axis=1)
     node = np.flatnonzero(chain.visits > 0)
     key = int(rng.integers(2**63))
     drawn = shards.context.deal(
         _draw_masses,
         [
-            TopicDrawInput(chain.n_wk[part], node, prior.eta, key, part.start, own)
+            TopicDrawInput(chain.n_wk[part], node, hyper.eta, key, part.start, own)
             for part, own in shards.parts(n_words, "words")
         ],
     )
@@ -163,7 +163,13 @@ def draw_log_weights(chain: Chain, gamma: float, rng: np.random.Generator) -> F6
 
 
 def redraw(
-    data: Data, chain: Chain, prior: Prior, topics: Topics, docs: I64, place: I64, shards: Shards
+    data: Data,
+    chain: Chain,
+    hyper: Hyperparameters,
+    topics: Topics,
+    docs: I64,
+    place: I64,
+    shards: Shards,
 ) -> None:
     """Redraw path and levels of ``docs`` given topics; the tables of counts stay as they were."""
     number = np.searchsorted(topics.path[:, -1], chain.path[docs, -1])
@@ -172,7 +178,7 @@ def redraw(
     for part, rng in parts:
         own = docs[part]
         of_own = (chain.n_dl[own], place[own], number[part])
-        messages.append(Documents(part_of(data, own), *of_own, prior, topics, rng))
+        messages.append(Documents(part_of(data, own), *of_own, hyper, topics, rng))
     for (part, _), (path, level) in zip(parts, shards.context.deal(_redraw, messages), strict=True):
         chain.path[docs[part]] = path
         partial_kernels.put_levels(docs[part], data.words, level, chain.level)
@@ -185,7 +191,7 @@ class Documents(NamedTuple):
     n_dl: I32
     place: I64
     number: I64
-    prior: Prior
+    prior: Hyperparameters
     topics: Topics
     rng: np.random.Generator
 
@@ -217,10 +223,10 @@ def recount(data: Data, chain: Chain) -> None:
 
 
 def side_by_side(
-    data: Data, chain: Chain, prior: Prior, settings: Settings, context: Context
+    data: Data, chain: Chain, hyper: Hyperparameters, settings: Settings, context: Context
 ) -> Chain:
     """Redraw documents as the module says."""
-    return sweep(data, chain, prior, Shards(settings.inference.shards, context))
+    return sweep(data, chain, hyper, Shards(settings.inference.shards, context))
 
 
 def held_by_sweep(settings: Settings) -> int:

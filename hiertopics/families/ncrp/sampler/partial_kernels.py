@@ -24,7 +24,7 @@ import numpy as np
 
 from hiertopics.base.arrays import F32, F64, I8, I32, I64
 from hiertopics.families.flat.token_layout import Words
-from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
+from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Hyperparameters
 from hiertopics.families.ncrp.sampler.sweep_kernels import NEGLIGIBLE
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.special import LOG_2, exp, log
@@ -165,7 +165,7 @@ def redraw(
     number: I64,
     words: Words,
     chain: Chain,
-    prior: Prior,
+    hyper: Hyperparameters,
     topics: Topics,
     rng: np.random.Generator,
 ) -> None:
@@ -184,7 +184,7 @@ def redraw(
         np.empty(n_levels),
     )
     for doc in docs:
-        draw_shares(chain.n_dl[doc], prior.level, table.share, rng)
+        draw_shares(chain.n_dl[doc], hyper.level, table.share, rng)
         chosen = number[doc]
         if topics.first[chosen] < place[doc]:
             weigh_paths(doc, place[doc], words, topics, table)

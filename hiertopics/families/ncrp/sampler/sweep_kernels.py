@@ -20,7 +20,7 @@ from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.families.flat.token_layout import Words
 from hiertopics.families.ncrp.sampler.chain_kernels import (
     Chain,
-    Prior,
+    Hyperparameters,
     Scratch,
     log_gamma,
     make_scratch,
@@ -44,13 +44,15 @@ NEGLIGIBLE = -45.0
 
 
 @kernel()
-def score_nodes(doc: int, words: Words, chain: Chain, prior: Prior, scratch: Scratch) -> None:
+def score_nodes(
+    doc: int, words: Words, chain: Chain, hyper: Hyperparameters, scratch: Scratch
+) -> None:
     """Write F of every node below the root to ``score``, and of new nodes to ``new_score``.
 
     The document must be lifted. The root's F is the same for all paths and left out.
     """
     n_levels, begin = chain.path.shape[1], words.pair_ptr[doc]
-    word_total = chain.n_wk.shape[0] * prior.eta
+    word_total = chain.n_wk.shape[0] * hyper.eta
     scratch.new_score[n_levels] = 0.0
     for level in range(n_levels - 1, 0, -1):
         first, free = chain.first[level], scratch.free[level]
@@ -62,7 +64,7 @@ def score_nodes(doc: int, words: Words, chain: Chain, prior: Prior, scratch: Scr
             for before in range(scratch.pairs[pair - begin, level]):
                 scratch.row[n_factors] = words.word[pair]
                 scratch.scale[n_factors] = 1.0
-                scratch.add[n_factors] = prior.eta + before
+                scratch.add[n_factors] = hyper.eta + before
                 n_factors += 1
         if n_factors > 0:
             multiply(chain.n_wk, n_factors, first, scratch, score)
@@ -126,13 +128,13 @@ def divide(n_k: I64, log_total: F64, total: float, score: F64) -> None:
 
 
 @kernel()
-def weigh_paths(chain: Chain, prior: Prior, scratch: Scratch) -> None:
+def weigh_paths(chain: Chain, hyper: Hyperparameters, scratch: Scratch) -> None:
     """Write to ``log_weight`` the log posterior of ending a path at each node, up to a constant.
 
     A leaf stands for its path; an inner node for a new branch from there down. The weight is the
     sum of F from the root down plus the log prior of the nested CRP.
     """
-    n_levels, log_new = chain.path.shape[1], math.log(prior.gamma)
+    n_levels, log_new = chain.path.shape[1], math.log(hyper.gamma)
     for level in range(n_levels):
         for column in range(chain.first[level], scratch.used[level]):
             if level > 0 and chain.visits[column] == 0:
@@ -176,7 +178,7 @@ def draw_node(chain: Chain, scratch: Scratch, rng: np.random.Generator) -> int:
 def sweep(
     words: Words,
     chain: Chain,
-    prior: Prior,
+    hyper: Hyperparameters,
     order: I64,
     start: int,
     fresh: bool,
@@ -188,7 +190,7 @@ def sweep(
     not seated yet and their tokens have no level; each first draws a path from the prior, and
     levels given those before it.
     """
-    scratch = make_scratch(words, chain, prior, FACTORS)
+    scratch = make_scratch(words, chain, hyper, FACTORS)
     n_levels = chain.path.shape[1]
     for place in range(start, len(order)):
         if no_room(chain, scratch, n_levels):
@@ -197,21 +199,21 @@ def sweep(
         if fresh:
             scratch.score[:] = 0.0
             scratch.new_score[:] = 0.0
-            weigh_paths(chain, prior, scratch)
-            seat(doc, draw_node(chain, scratch, rng), chain, prior, scratch)
-            draw_levels(doc, words, chain, prior, rng)
-        lift(doc, words, chain, prior, scratch)
-        score_nodes(doc, words, chain, prior, scratch)
-        weigh_paths(chain, prior, scratch)
-        seat(doc, draw_node(chain, scratch, rng), chain, prior, scratch)
+            weigh_paths(chain, hyper, scratch)
+            seat(doc, draw_node(chain, scratch, rng), chain, hyper, scratch)
+            draw_levels(doc, words, chain, hyper, rng)
+        lift(doc, words, chain, hyper, scratch)
+        score_nodes(doc, words, chain, hyper, scratch)
+        weigh_paths(chain, hyper, scratch)
+        seat(doc, draw_node(chain, scratch, rng), chain, hyper, scratch)
         lower(doc, words, chain, scratch)
-        draw_levels(doc, words, chain, prior, rng)
-        note_totals(doc, chain, prior, scratch)
+        draw_levels(doc, words, chain, hyper, rng)
+        note_totals(doc, chain, hyper, scratch)
     return len(order)
 
 
 @kernel()
-def lift(doc: int, words: Words, chain: Chain, prior: Prior, scratch: Scratch) -> None:
+def lift(doc: int, words: Words, chain: Chain, hyper: Hyperparameters, scratch: Scratch) -> None:
     """Take a document off its path, and its words below the root; note them by level."""
     path, n_levels = chain.path[doc], chain.path.shape[1]
     begin = words.pair_ptr[doc]
@@ -225,15 +227,15 @@ def lift(doc: int, words: Words, chain: Chain, prior: Prior, scratch: Scratch) -
             row[path[level]] -= counts[level]
     for level in range(1, n_levels):
         chain.n_k[path[level]] -= chain.n_dl[doc, level]
-    vacate(path, 1, chain, prior, scratch)
-    note_totals(doc, chain, prior, scratch)
+    vacate(path, 1, chain, hyper, scratch)
+    note_totals(doc, chain, hyper, scratch)
 
 
 @kernel()
-def seat(doc: int, node: int, chain: Chain, prior: Prior, scratch: Scratch) -> None:
+def seat(doc: int, node: int, chain: Chain, hyper: Hyperparameters, scratch: Scratch) -> None:
     """Give a lifted document the path to ``node`` and, from an inner node, new nodes below it."""
     trace(chain.path[doc], node, chain, scratch)
-    occupy(chain.path[doc], 1, chain, prior, scratch)
+    occupy(chain.path[doc], 1, chain, hyper, scratch)
 
 
 @kernel()
@@ -251,7 +253,7 @@ def lower(doc: int, words: Words, chain: Chain, scratch: Scratch) -> None:
 
 @kernel()
 def draw_levels(
-    doc: int, words: Words, chain: Chain, prior: Prior, rng: np.random.Generator
+    doc: int, words: Words, chain: Chain, hyper: Hyperparameters, rng: np.random.Generator
 ) -> None:
     """Redraw the level of each token of a document given its path.
 
@@ -259,19 +261,19 @@ def draw_levels(
     tokens that have no level yet each is drawn given those before it.
     """
     path, n_dl, n_levels = chain.path[doc], chain.n_dl[doc], chain.path.shape[1]
-    word_total = chain.n_wk.shape[0] * prior.eta
+    word_total = chain.n_wk.shape[0] * hyper.eta
     local = np.empty((5, n_levels))
     by_doc, total, inverse, by_word, cumulative = local[0], local[1], local[2], local[3], local[4]
     # Four numbers a level are kept beside the tables: a document touches the nodes of its path
     # alone.
     for level in range(n_levels):
-        by_doc[level] = n_dl[level] + prior.level[level]
+        by_doc[level] = n_dl[level] + hyper.level[level]
         total[level] = chain.n_k[path[level]] + word_total
         inverse[level] = 1.0 / total[level]
     for pair in range(words.pair_ptr[doc], words.pair_ptr[doc + 1]):
         row = chain.n_wk[words.word[pair]]
         for level in range(n_levels):
-            by_word[level] = row[path[level]] + prior.eta
+            by_word[level] = row[path[level]] + hyper.eta
         for token in range(words.token_ptr[pair], words.token_ptr[pair + 1]):
             old = chain.level[token]
             # The token is left out of the local numbers, not yet of the tables.

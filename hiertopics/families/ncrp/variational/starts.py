@@ -27,7 +27,7 @@ from hiertopics.families.ncrp.clustering import leaves_for, nested_clusters, sum
 from hiertopics.families.ncrp.config import VariationalSettings as Settings
 from hiertopics.families.ncrp.config import level_prior
 from hiertopics.families.ncrp.sampler import chain_kernels, chains
-from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
+from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Hyperparameters
 from hiertopics.families.ncrp.variational.expectations import dtype_for
 from hiertopics.families.ncrp.variational.slot_kernels import Cells, count_levels, seat_documents
 from hiertopics.families.ncrp.variational.state import Data, State, counts_of, place, some_of
@@ -301,9 +301,9 @@ def _in_tokens(data: Data) -> token_layout.Data:
     return token_layout.Data(words, data.n_docs, data.n_words, int(token_ptr[-1]))
 
 
-def _prior(settings: Settings) -> Prior:
+def _prior(settings: Settings) -> Hyperparameters:
     model = settings.model
-    return Prior(level_prior(model), model.gamma, model.eta)
+    return Hyperparameters(level_prior(model), model.gamma, model.eta)
 
 
 def folded(path: Ints, max_nodes: int) -> I64:
