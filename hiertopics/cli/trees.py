@@ -93,10 +93,10 @@ def show_tree_command(
     asked = TreeRequest(depth, words, words_by, min_docs, n_docs, sides, arrange, cut, supported)
     shown = at_first(target.tree, asked).depth if form in FIRST_LEVELS else depth
     if form == "text" and sys.stdout.isatty():
-        lines, fewest = tree_on_screen(target, asked)
+        lines, fewest = tree_on_screen(target, request)
         put_lines(lines)
     else:
-        put(show_tree(target, format=form, **asked._asdict()), nl=False)
+        put(show_tree(target, format=form, **request._asdict()), nl=False)
         fewest = least_documents(target, form, shown)
     note_hidden(target)
     root = single_root(target.tree)
@@ -106,7 +106,7 @@ def show_tree_command(
     levels = int(target.tree.depth[target.tree.shown].max(initial=0)) + 1
     if depth is None and shown is not None and shown < levels:
         tell(f"{shown} of {levels} levels are shown; --depth {levels} shows all")
-    if fewest and asked.fewest is None:
+    if fewest and request.fewest is None:
         what = f"nodes with fewer than {fewest} documents are not shown; --min-docs 0 shows all"
         tell(what)
     return 0

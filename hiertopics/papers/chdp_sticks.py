@@ -215,11 +215,13 @@ class SeatInput(NamedTuple):
     alpha_doc: float
 
 
-def _seat(piece: Piece, local: Local, asked: SeatInput) -> tuple[Local, F64]:
+def _seat(piece: Piece, local: Local, seat_input: SeatInput) -> tuple[Local, F64]:
     """Refit seats and options; answer with what tables' words say of topics [n_docs, tables, T]."""
-    seating = _seating(piece.parents, local, asked.dish)
-    found = np.zeros((piece.n_docs, local.resp.shape[1], asked.dish.shape[2]))
-    kernels.seat_documents(piece.cells, piece.parents, seating, asked.logs, asked.alpha_doc, found)
+    seating = _seating(piece.parents, local, seat_input.dish)
+    found = np.zeros((piece.n_docs, local.resp.shape[1], seat_input.dish.shape[2]))
+    kernels.seat_documents(
+        piece.cells, piece.parents, seating, seat_input.logs, seat_input.alpha_doc, found
+    )
     return local, found
 
 

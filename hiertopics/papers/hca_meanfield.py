@@ -58,13 +58,13 @@ class State(MeanField, structured.State):
         return self.chances
 
 
-def _visit(rows: Rows, local: Local, given: PassMessage, sums: Sums) -> float:
+def _visit(rows: Rows, local: Local, message: PassMessage, sums: Sums) -> float:
     docs = (0, len(rows))
-    return float(meanfield_step(rows, *docs, local.chances, given.globals, given.rounds, sums))
+    return float(meanfield_step(rows, *docs, local.chances, message.globals, message.rounds, sums))
 
 
-def _scores(rows: Rows, local: Local, given: PassMessage, scores: F64) -> None:
-    meanfield_scores(rows, local.chances, given.globals, given.rounds, scores)
+def _scores(rows: Rows, local: Local, message: PassMessage, scores: F64) -> None:
+    meanfield_scores(rows, local.chances, message.globals, message.rounds, scores)
 
 
 def infer(tree: Tree, corpus: Vectors, settings: Settings, context: Context) -> Posterior:

@@ -69,10 +69,12 @@ def _weigh(piece: Cells, local: Local, given: None, first: int, last: int) -> F6
     return local.chances[first:last]
 
 
-def _visit(piece: Cells, local: Local, given: PassMessage, sums: Statistics) -> float:
+def _visit(piece: Cells, local: Local, message: PassMessage, sums: Statistics) -> float:
     docs = (0, len(local.tau))
     return float(
-        meanfield_step(piece, *docs, local.tau, local.chances, given.tables, given.schedule, sums)
+        meanfield_step(
+            piece, *docs, local.tau, local.chances, message.tables, message.schedule, sums
+        )
     )
 
 

@@ -55,7 +55,7 @@ def show(
 
     trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
-    asked = ReportRequest(
+    request = ReportRequest(
         words, parse_size(limit), text, tuple(sides), cut, supported, words_by, title
     )
-    return RunPage(made_page(self, None, asked)[0], height)
+    return RunPage(made_page(self, None, request)[0], height)

@@ -228,9 +228,9 @@ def infer_theta(
         return place(run.experiment, own, corpus, seed=seed, engine=engine)
     manifest = run.file(MANIFEST)
     engine.require_seen(manifest)
-    kept = StoredTree(run.path.resolve(), hashlib.sha256(manifest.read_bytes()).hexdigest(), draw)
+    stored = StoredTree(run.path.resolve(), hashlib.sha256(manifest.read_bytes()).hexdigest(), draw)
     blocks = np.array_split(np.arange(corpus.n_docs), min(engine.n_workers, corpus.n_docs))
-    messages = [(kept, corpus.select(docs), seed) for docs in blocks]
+    messages = [(stored, corpus.select(docs), seed) for docs in blocks]
     parts = engine.dealt(_placed_under, messages)
     return together(parts, (corpus.n_docs, own.n_nodes), Room(None))
 
@@ -244,9 +244,9 @@ class StoredTree(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def _read_kept(kept: StoredTree) -> tuple[Experiment, Tree]:
-    run = RunDir.open(kept.run)
-    return run.experiment, run.tree if kept.draw is None else run.draw(kept.draw)[0]
+def _read_kept(stored: StoredTree) -> tuple[Experiment, Tree]:
+    run = RunDir.open(stored.run)
+    return run.experiment, run.tree if stored.draw is None else run.draw(stored.draw)[0]
 
 
 def _placed_under(message: tuple[StoredTree, Corpus | Vectors, int | None]) -> Posterior:
@@ -329,9 +329,9 @@ def infer(
             lengths = whole.corpus.doc_lengths
             found = Inferred(whole.corpus, whole.unknown_tokens, lengths, *_fields(placed))
     if output is not None:
-        known = DocumentFacts(found.corpus.doc_ids, found.lengths)
+        facts = DocumentFacts(found.corpus.doc_ids, found.lengths)
         posterior = Posterior(found.theta, found.paths, found.mixture)
-        write_placed(Path(output), target, known, posterior, words_by)
+        write_placed(Path(output), target, facts, posterior, words_by)
     return found
 
 

@@ -113,7 +113,7 @@ class DocumentFacts(NamedTuple):
 
 
 def write_placed(
-    path: Path, run: RunDir, known: DocumentFacts, posterior: Posterior, words_by: str | None = None
+    path: Path, run: RunDir, facts: DocumentFacts, posterior: Posterior, words_by: str | None = None
 ) -> None:
     """Write where documents lie, in the form that the suffix tells; see ``newdocs.infer``."""
     theta, form = posterior.theta, path.suffix.lower()
@@ -125,11 +125,11 @@ def write_placed(
         return
     tree = in_order(run.tree, run.vocab, words_by, "prob")
     names = names_of(run.tree, run.vocab, words_by=words_by)
-    told = NamedTree(tree, run.vocab, labels_of(run), names)
+    named = NamedTree(tree, run.vocab, labels_of(run), names)
     firsts = range(0, theta.shape[0], ROWS)
     blocks = (
         placed_rows(
-            told, theta, posterior.paths, *known, range(first, min(first + ROWS, theta.shape[0]))
+            named, theta, posterior.paths, *facts, range(first, min(first + ROWS, theta.shape[0]))
         )
         for first in firsts
     )

@@ -252,7 +252,7 @@ class NamedTree(NamedTuple):
 
 
 def placed_rows(
-    told: NamedTree,
+    named: NamedTree,
     theta: sparse.csr_array,
     paths: Paths | None,
     names: Sequence[str] | None,
@@ -280,8 +280,8 @@ def placed_rows(
         if called is not None:
             row["topic_name"] = "" if last is None else called[last]
         row["topic_words"] = "" if last is None else top(last)
-        if told.names is not None:
-            row["topic_auto_name"] = "" if last is None else told.names.texts[last]
+        if named.names is not None:
+            row["topic_auto_name"] = "" if last is None else named.names.texts[last]
         rows.append(row)
     return rows
 

@@ -164,16 +164,16 @@ def show_tree(
     return text + plain(_groups(target, view)) if format == "text" else text
 
 
-def tree_on_screen(run: RunDir, asked: TreeRequest) -> tuple[list[Line], int]:
+def tree_on_screen(run: RunDir, request: TreeRequest) -> tuple[list[Line], int]:
     """Return the lines of a tree as they suit a screen, and the fewest documents of their nodes."""
-    tree, view = _viewed(run, asked, "text")
-    view = for_reading(tree, view, asked.fewest)
+    tree, view = _viewed(run, request, "text")
+    view = for_reading(tree, view, request.fewest)
     return [*to_lines(tree, run.vocab, view), *_groups(run, view)], view.min_docs
 
 
-def _viewed(target: RunDir, asked: TreeRequest, format: str) -> tuple[Tree, View]:
+def _viewed(target: RunDir, request: TreeRequest, format: str) -> tuple[Tree, View]:
     """Return the tree and what of it is shown; ``min_docs`` is 0 where nobody asked for one."""
-    if asked.docs is not None and format not in WITH_DOCUMENTS:
+    if request.docs is not None and format not in WITH_DOCUMENTS:
         raise UsageError(f"--docs has no meaning for format {format}")
     if asked.width is not None and format != "svg":
         raise UsageError(f"--width has no meaning for format {format}: it is for svg")
@@ -197,17 +197,17 @@ def _viewed(target: RunDir, asked: TreeRequest, format: str) -> tuple[Tree, View
             documents_of,  # reads the corpus, which most views do not
         )
 
-        view = view._replace(documents=documents_of(target, tree, asked.docs))
-    remarks = _remarks(target, tree, format, asked.sides, asked.arrange)
+        view = view._replace(documents=documents_of(target, tree, request.docs))
+    remarks = _remarks(target, tree, format, request.sides, request.arrange)
     return tree, view._replace(remarks=_with_notes(remarks, labels, format))
 
 
-def at_first(tree: Tree, asked: TreeRequest) -> TreeRequest:
+def at_first(tree: Tree, request: TreeRequest) -> TreeRequest:
     """Return the default view of a tree if no depth is given."""
-    if asked.depth is not None or asked.cut is not None or asked.arrange:
-        return asked
+    if request.depth is not None or request.cut is not None or request.arrange:
+        return request
     depth = first_levels(tree)
-    return asked._replace(depth=depth)
+    return request._replace(depth=depth)
 
 
 def least_documents(run: RunDir, format: str, depth: int | None = None) -> int:

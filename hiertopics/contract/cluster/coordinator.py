@@ -172,12 +172,12 @@ class Cluster:
         try:
             threads = self._threads()
             for address in (gone.keys() - orders.keys()) & threads.keys():
-                order = WorkerCommand("forget", "", 0, (), tuple(gone[address]))
-                fire_and_forget(self._submit(address, order, NOTHING, 1))
-            for address, order in orders.items():
+                command = WorkerCommand("forget", "", 0, (), tuple(gone[address]))
+                fire_and_forget(self._submit(address, command, NOTHING, 1))
+            for address, command in orders.items():
                 if address not in threads:
                     raise WorkersLost(f"the worker {address} is gone")
-                own = order._replace(gone=tuple(gone[address]))
+                own = command._replace(gone=tuple(gone[address]))
                 sent: Any = messages[address]
                 self.sent += len(sent)
                 if len(sent) > INLINE:
@@ -227,9 +227,9 @@ class Cluster:
         unpacked: Answer = pickle.loads(answer)
         return unpacked
 
-    def _submit(self, address: str, order: WorkerCommand, message: Any, threads: int) -> Any:
+    def _submit(self, address: str, command: WorkerCommand, message: Any, threads: int) -> Any:
         """Let a process work on an order; another one, should it die, to say that it is lost."""
-        packed = pickle.dumps(order, pickle.HIGHEST_PROTOCOL)
+        packed = pickle.dumps(command, pickle.HIGHEST_PROTOCOL)
         return self._client.submit(
             serve,
             packed,

@@ -97,16 +97,16 @@ class _Store:
             return [function(numbers[0])]
         return self.engine(threads).map(function, numbers)
 
-    def caught_up(self, line: str, news: SharedUpdate) -> dict[str, NDArray[Any]] | None:
+    def caught_up(self, line: str, update: SharedUpdate) -> dict[str, NDArray[Any]] | None:
         """Return the copies of a line after the changes; None where they are not as they must."""
         known = self.copies.pop(line, {})
-        if not news.known <= known.keys():
+        if not update.known <= known.keys():
             return None
         after = {
-            name: caught_up(known[name] if name in news.known else None, change)
-            for name, change in news.changes.items()
+            name: caught_up(known[name] if name in update.known else None, change)
+            for name, change in update.changes.items()
         }
-        if sums_of(after) != news.sums:
+        if sums_of(after) != update.sums:
             return None
         self.copies[line] = after
         return after
@@ -155,67 +155,72 @@ def serve(packed: bytes, message: bytes, threads: int) -> bytes:
             return pickle.dumps(Answer("raised", RuntimeError(repr(error))))
 
 
-def _carried_out(order: WorkerCommand, packed: bytes, threads: int) -> Answer:
+def _carried_out(command: WorkerCommand, packed: bytes, threads: int) -> Answer:
     message = pickle.loads(packed)
-    own = {number: message_to(place, message) for place, number in enumerate(order.numbers)}
-    if order.kind == "call":
-        return Answer("done", STORE.map(lambda n: order.function(own[n]), order.numbers, threads))
-    if order.kind == "place":
-        parts, (build, begin) = own, order.function
+    own = {number: message_to(place, message) for place, number in enumerate(command.numbers)}
+    if command.kind == "call":
+        return Answer(
+            "done", STORE.map(lambda n: command.function(own[n]), command.numbers, threads)
+        )
+    if command.kind == "place":
+        parts, (build, begin) = own, command.function
 
         def made(number: int) -> None:
             part, first = parts[number]
             piece = build(part)
-            STORE.held[order.line, number] = StoredPiece(piece, begin(piece, first), 0)
+            STORE.held[command.line, number] = StoredPiece(piece, begin(piece, first), 0)
 
-        STORE.map(made, order.numbers, threads)
+        STORE.map(made, command.numbers, threads)
         return Answer("done", None)
-    found = [STORE.held.get((order.line, number)) for number in order.numbers]
-    if any(held is None or held.generation != order.generation for held in found):
+    found = [STORE.held.get((command.line, number)) for number in command.numbers]
+    if any(held is None or held.generation != command.generation for held in found):
         return Answer("missing", None)
-    here = {number: held for number, held in zip(order.numbers, found, strict=True) if held}
-    if order.kind == "copy":
+    here = {number: held for number, held in zip(command.numbers, found, strict=True) if held}
+    if command.kind == "copy":
         for number, held in here.items():
-            STORE.held[order.other, number] = held._replace(state=copied(held.state))
+            STORE.held[command.other, number] = held._replace(state=copied(held.state))
         return Answer("done", None)
-    if order.kind == "ask":
+    if command.kind == "ask":
 
         def asked(number: int) -> Any:
-            return order.function(here[number].piece, here[number].state, own[number])
+            return command.function(here[number].piece, here[number].state, own[number])
 
-        return Answer("done", STORE.map(asked, order.numbers, threads))
+        return Answer("done", STORE.map(asked, command.numbers, threads))
 
     if isinstance(message, SharedUpdate):
         with STORE.sharing:
-            return _stepped_by_news(order, here, message, threads)
-    return Answer("done", _stepped(order, here, own, threads))
+            return _stepped_by_news(command, here, message, threads)
+    return Answer("done", _stepped(command, here, own, threads))
 
 
 def _stepped(
-    order: WorkerCommand, here: Mapping[int, StoredPiece], messages: Mapping[int, Any], threads: int
+    command: WorkerCommand,
+    here: Mapping[int, StoredPiece],
+    messages: Mapping[int, Any],
+    threads: int,
 ) -> list[Any]:
     """Return the results of a step, added where they can be; the states are replaced."""
 
     def stepped(number: int) -> Any:
         held = here[number]
-        after, result = order.function(held.piece, held.state, messages[number])
-        STORE.held[order.line, number] = StoredPiece(held.piece, after, held.generation + 1)
+        after, result = command.function(held.piece, held.state, messages[number])
+        STORE.held[command.line, number] = StoredPiece(held.piece, after, held.generation + 1)
         return result
 
-    results = STORE.map(stepped, order.numbers, threads)
-    return results if order.added is None else [order.added(results)]
+    results = STORE.map(stepped, command.numbers, threads)
+    return results if command.added is None else [command.added(results)]
 
 
 def _stepped_by_news(
-    order: WorkerCommand, here: Mapping[int, StoredPiece], news: SharedUpdate, threads: int
+    command: WorkerCommand, here: Mapping[int, StoredPiece], update: SharedUpdate, threads: int
 ) -> Answer:
     """Do a step whose message is made here."""
-    copies = STORE.caught_up(order.line, news)
+    copies = STORE.caught_up(command.line, update)
     if copies is None:
         return Answer("differing", None)
-    table = STORE.table(news.shape, news.dtype)
-    message = news.make(copies, news.recipe, table, STORE.engine(threads))
-    results = _stepped(order, here, dict.fromkeys(order.numbers, message), threads)
+    table = STORE.table(update.shape, update.dtype)
+    message = update.make(copies, update.recipe, table, STORE.engine(threads))
+    results = _stepped(command, here, dict.fromkeys(command.numbers, message), threads)
     made = 0
     for array in _arrays(message):
         made = zlib.crc32(array.data, made)

@@ -94,16 +94,16 @@ class Seeds(NamedTuple):
 NONE = Seeds((), np.empty(0, np.int64), np.empty(0, np.int64), 1)
 
 
-def seeds_in(asked: SeedSettings, vocab: Sequence[str]) -> Seeds:
+def seeds_in(settings: SeedSettings, vocab: Sequence[str]) -> Seeds:
     """Return the seed words that a vocabulary has.
 
     Raises UsageError where it has none of a name's.
     """
-    if not asked.seeds:
+    if not settings.seeds:
         return NONE
     place = {word: number for number, word in enumerate(vocab)}
     found: list[tuple[int, int]] = []
-    for number, (name, words) in enumerate(asked.seeds.items()):
+    for number, (name, words) in enumerate(settings.seeds.items()):
         known = [place[word] for word in words if word in place]
         if not known:
             raise UsageError(
@@ -113,13 +113,13 @@ def seeds_in(asked: SeedSettings, vocab: Sequence[str]) -> Seeds:
             )
         found += [(word, number) for word in known]
     pairs = np.array(found, np.int64)
-    return Seeds(tuple(asked.seeds), pairs[:, 0], pairs[:, 1], asked.seed_weight)
+    return Seeds(tuple(settings.seeds), pairs[:, 0], pairs[:, 1], settings.seed_weight)
 
 
-def unknown(asked: SeedSettings, vocab: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+def unknown(settings: SeedSettings, vocab: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
     """Yield names with those of their words that a vocabulary lacks."""
     known = set(vocab)
-    for name, words in (asked.seeds or {}).items():
+    for name, words in (settings.seeds or {}).items():
         missing = [word for word in words if word not in known]
         if missing:
             yield name, missing

@@ -270,7 +270,7 @@ class WrittenShards(NamedTuple):
     files: tuple[Path, ...]
 
 
-def write_draft(draft: Draft, known: CorpusFacts, kept: Bools, path: Path) -> WrittenShards:
+def write_draft(draft: Draft, facts: CorpusFacts, kept: Bools, path: Path) -> WrittenShards:
     """Write a reader's draft to a folder, whole or not at all.
 
     kept: bool [n_words], the words that stay, by their final id. A folder of shards that stands
@@ -278,24 +278,24 @@ def write_draft(draft: Draft, known: CorpusFacts, kept: Bools, path: Path) -> Wr
     labels that are empty, repeated or more than one line.
     """
     new_id = np.where(kept, np.cumsum(kept) - 1, -1)
-    vocab = tuple(word for word, stays in zip(known.vocab, kept, strict=True) if stays)
-    target = new_id if known.place is None else new_id[known.place]
+    vocab = tuple(word for word, stays in zip(facts.vocab, kept, strict=True) if stays)
+    target = new_id if facts.place is None else new_id[facts.place]
     laid = draft.laid()
     return _write(
-        (_renamed(block, target) for block in laid.blocks()), known._replace(vocab=vocab), path
+        (_renamed(block, target) for block in laid.blocks()), facts._replace(vocab=vocab), path
     )
 
 
 def write_bags(corpus: Bags, path: Path, choices: tuple[Limits, ...] = ()) -> WrittenShards:
     """Write a corpus to a folder of shards; see ``write_draft``. choices: limits on its words."""
-    known = CorpusFacts(
+    facts = CorpusFacts(
         corpus.vocab, None, corpus.doc_ids, corpus.groups, corpus.labels, choices=choices
     )
-    return write_joined([(corpus, np.arange(corpus.n_words))], known, path)
+    return write_joined([(corpus, np.arange(corpus.n_words))], facts, path)
 
 
 def write_joined(
-    corpora: Sequence[tuple[Bags, I64]], known: CorpusFacts, path: Path
+    corpora: Sequence[tuple[Bags, I64]], facts: CorpusFacts, path: Path
 ) -> WrittenShards:
     """Write the documents of several corpora to a folder of shards; see ``write_draft``.
 
@@ -307,7 +307,7 @@ def write_joined(
         for first in range(0, corpus.n_docs, STEP)
         for block in [corpus.rows(first, min(first + STEP, corpus.n_docs))]
     )
-    return _write(blocks, known, path)
+    return _write(blocks, facts, path)
 
 
 STEP = 4096
@@ -328,20 +328,20 @@ def _renamed(pairs: Pairs, target: I64) -> Pairs:
     return Pairs(lengths, ids.astype(np.int32), counts)
 
 
-def _write(blocks: Iterator[Pairs], known: CorpusFacts, path: Path) -> WrittenShards:
+def _write(blocks: Iterator[Pairs], facts: CorpusFacts, path: Path) -> WrittenShards:
     with new_folder(path) as folder:
         parts = _Parts(folder)
         for pairs in blocks:
             parts.add(pairs)
         parts.close()
-        _write_sides(folder, known)
+        _write_sides(folder, facts)
         names = sorted(file.name for file in folder.iterdir())
         manifest: dict[str, Any] = {
             "schema": SCHEMA,
             "fingerprint": "",
             "text_fingerprint": "",
             "first_doc": parts.first_doc,
-            "choices": [_told(choice) for choice in known.choices if not choice.keep_all],
+            "choices": [_told(choice) for choice in facts.choices if not choice.keep_all],
             "files": {name: _seal(folder / name) for name in names},
         }
         laid = replace(_opened(folder, manifest), prints=None)
@@ -356,14 +356,14 @@ def _told(choice: Limits) -> dict[str, Any]:
     return choice._asdict() | {"stop_words": sorted(choice.stop_words)}
 
 
-def _write_sides(folder: Path, known: CorpusFacts) -> None:
-    for noun, names in names_of(known):
+def _write_sides(folder: Path, facts: CorpusFacts) -> None:
+    for noun, names in names_of(facts):
         if (what := first_flaw(names, noun)) is not None:
             raise UsageError(f"shards cannot hold such names: {what}")
-    files.write_text(folder / "vocab.txt", "".join(f"{word}\n" for word in known.vocab))
-    if known.doc_ids is not None:
+    files.write_text(folder / "vocab.txt", "".join(f"{word}\n" for word in facts.vocab))
+    if facts.doc_ids is not None:
         text, ends = _Column(folder / "names.npy", np.uint8), [0]
-        for name in known.doc_ids:
+        for name in facts.doc_ids:
             text.append(np.frombuffer(name.encode(), np.uint8))
             ends.append(text.n_entries)
         text.close()
@@ -372,7 +372,7 @@ def _write_sides(folder: Path, known: CorpusFacts) -> None:
         column.close()
     arrays: dict[str, NDArray[Any]] = {}
     for name in TAGS:
-        tags: Tags | None = getattr(known, name)
+        tags: Tags | None = getattr(facts, name)
         if tags is not None:
             arrays |= files.pack_csr(name, tags.members)
             arrays |= pack_names(f"{name}_names", tags.names)

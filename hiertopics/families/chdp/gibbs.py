@@ -260,8 +260,8 @@ def _seat(
     orphans = m_dk[parents.orphaned].sum(axis=0, dtype=np.int64)
     if weights.maximization:
         return local, (PieceTables(by_topic, orphans, m_dk, totals), rng)
-    seated = PieceTables(by_topic, orphans, m_dk[:0], totals[:0])
-    return local._replace(m_dk=m_dk), (seated, rng)
+    tables = PieceTables(by_topic, orphans, m_dk[:0], totals[:0])
+    return local._replace(m_dk=m_dk), (tables, rng)
 
 
 def _split(
@@ -317,14 +317,14 @@ def _draw_by_splits(
 def _draw_by_slices(
     state: State,
     data: Data,
-    seated: list[PieceTables],
+    tables: list[PieceTables],
     orphans: Array,
     sampled: Sampled,
     rng: np.random.Generator,
 ) -> None:
     """Maximization: groups by pairwise slices, sticks and alpha_group by slices (4.3)."""
-    m_dk = stacked([part.m_dk for part in seated])
-    totals = stacked([part.totals for part in seated])
+    m_dk = stacked([part.m_dk for part in tables])
+    totals = stacked([part.totals for part in tables])
     rates = maximum.draw_rates(m_dk, totals, rng)
     prior = _prior_of_groups(state)
     maximum.slice_groups(state.log_pi, prior, m_dk, rates, data.parents, rng)

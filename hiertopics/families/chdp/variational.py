@@ -259,19 +259,19 @@ class TableSums(NamedTuple):
     doc_tables: F64
 
 
-def serve(piece: Piece, local: Local, asked: TableSplitInput) -> tuple[Local, TableSums]:
+def serve(piece: Piece, local: Local, split_input: TableSplitInput) -> tuple[Local, TableSums]:
     """Split a piece's expected tables over parents; refit mixing weights (theory/chdp 5.3)."""
     parents = piece.parents
-    weights = asked.weights.with_shares(piece, local.share)
+    weights = split_input.weights.with_shares(piece, local.share)
     seen_dk, prior = local.seen_dk, local.doc_prior
     assert seen_dk is not None and prior is not None
     m_dk = seen_dk.copy()
     kernels.document_tables(local.n_dk, prior, m_dk)
     link_tables = np.empty((len(parents.group), m_dk.shape[1]), m_dk.dtype)
-    if len(asked.kappa):
-        kernels.serve_by_best(parents, asked.kappa, asked.evenly, m_dk, link_tables)
+    if len(split_input.kappa):
+        kernels.serve_by_best(parents, split_input.kappa, split_input.evenly, m_dk, link_tables)
     else:
-        kernels.split_tables(parents, weights, m_dk, asked.evenly, link_tables)
+        kernels.split_tables(parents, weights, m_dk, split_input.evenly, link_tables)
     group_tables, variance, seen = (np.zeros_like(weights.group) for _ in range(3))
     kernels.gather_tables(parents, link_tables, group_tables)
     share = local.share
@@ -299,8 +299,8 @@ def global_step(
     """
     model, inference = settings.model, settings.inference
     evenly = iteration <= inference.hyper_start + EVEN_ITERATIONS
-    asked = TableSplitInput(group_weights(state, model), state.kappa, evenly)
-    parts = state.local.step(serve, asked)
+    split_input = TableSplitInput(group_weights(state, model), state.kappa, evenly)
+    parts = state.local.step(serve, split_input)
     state.n_tables = np.sum([part.n_tables for part in parts], axis=0)
     state.n_group_tables = np.sum([part.group_tables for part in parts], axis=0)
     by_group, options = _options(state, parts)

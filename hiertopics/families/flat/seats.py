@@ -73,13 +73,13 @@ def added(parts: list[TableHistograms]) -> TableHistograms:
 
 
 def log_chance(
-    process: PitmanYor, seated: TableHistograms, repeats: Repeats, stirling: Stirling
+    process: PitmanYor, tables: TableHistograms, repeats: Repeats, stirling: Stirling
 ) -> float:
     """Return the log probability of all seatings without words, l of theory/bursts 9."""
-    others = _log_rising(process, more_than(seated.docs)) - _log_rising(
+    others = _log_rising(process, more_than(tables.docs)) - _log_rising(
         PitmanYor(1.0, process.concentration), repeats.longer
     )
-    return others + float(seated.pairs @ stirling.values)
+    return others + float(tables.pairs @ stirling.values)
 
 
 def _log_rising(process: PitmanYor, n_docs: I64) -> float:
@@ -89,7 +89,7 @@ def _log_rising(process: PitmanYor, n_docs: I64) -> float:
 
 
 def draw_process(
-    process: PitmanYor, seated: TableHistograms, repeats: Repeats, rng: np.random.Generator
+    process: PitmanYor, tables: TableHistograms, repeats: Repeats, rng: np.random.Generator
 ) -> PitmanYor:
     """Draw concentration and then discount given all tables, each by a slice sampling step.
 
@@ -99,7 +99,7 @@ def draw_process(
     stirling = log_stirling(repeats.counts, discount)
 
     def of_concentration(b: float) -> float:
-        log_density = log_chance(PitmanYor(discount, b), seated, repeats, stirling)
+        log_density = log_chance(PitmanYor(discount, b), tables, repeats, stirling)
         return log_density + BURST_PRIOR.log_density(b)
 
     concentration = draw_by_slice(process.concentration, of_concentration, CONCENTRATIONS, rng)
@@ -107,7 +107,7 @@ def draw_process(
     def of_odds(odds: float) -> float:
         a = odds / (1.0 + odds)
         stirling = log_stirling(repeats.counts, a)
-        log_density = log_chance(PitmanYor(a, concentration), seated, repeats, stirling)
+        log_density = log_chance(PitmanYor(a, concentration), tables, repeats, stirling)
         return log_density - 2.0 * math.log1p(odds)  # the density of odds of an even discount
 
     odds = draw_by_slice(max(discount / (1.0 - discount), ODDS[0]), of_odds, ODDS, rng)

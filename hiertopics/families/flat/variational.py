@@ -203,13 +203,13 @@ def begun(
     return state
 
 
-def _as_known(piece: InCells, known: ResponsibilitySource) -> Local:
+def _as_known(piece: InCells, source: ResponsibilitySource) -> Local:
     cuts = piece.cells.cuts
     room = room_of(piece)
-    resp = room.empty((len(piece.cells.word), known.n_topics), known.dtype)
+    resp = room.empty((len(piece.cells.word), source.n_topics), source.dtype)
     for first, last in spans(cuts):
-        resp[cuts[first, 0] : cuts[last - 1, -1]] = known.rows(piece, known.message, first, last)
-    return Local(resp, room.zeros((piece.n_docs, known.n_topics), known.dtype))
+        resp[cuts[first, 0] : cuts[last - 1, -1]] = source.rows(piece, source.message, first, last)
+    return Local(resp, room.zeros((piece.n_docs, source.n_topics), source.dtype))
 
 
 def sweep(

@@ -199,13 +199,13 @@ def local_pass(state: State, model: Model, rounds: int = 1) -> tuple[Sums, float
     return sums, value
 
 
-def _local_step(rows: Rows, local: Any, given: PassMessage) -> tuple[Any, tuple[Sums, float]]:
-    return local, _summed(rows, local, given)
+def _local_step(rows: Rows, local: Any, message: PassMessage) -> tuple[Any, tuple[Sums, float]]:
+    return local, _summed(rows, local, message)
 
 
-def _summed(rows: Rows, local: Any, given: PassMessage) -> tuple[Sums, float]:
+def _summed(rows: Rows, local: Any, message: PassMessage) -> tuple[Sums, float]:
     """Do the local step of a piece's rows in place, if there are rounds."""
-    n_columns, n_nodes = given.globals.axes.shape
+    n_columns, n_nodes = message.globals.axes.shape
     sums = Sums(
         np.zeros(n_nodes),
         np.zeros((n_nodes, n_nodes)),
@@ -213,15 +213,15 @@ def _summed(rows: Rows, local: Any, given: PassMessage) -> tuple[Sums, float]:
         np.zeros((n_nodes, n_columns)),
         np.zeros(1),
     )
-    return sums, given.visit(rows, local, given, sums)
+    return sums, message.visit(rows, local, message, sums)
 
 
-def _visit(rows: Rows, local: Local, given: PassMessage, sums: Sums) -> float:
-    return float(structured_step(rows, 0, len(rows), given.globals, sums))
+def _visit(rows: Rows, local: Local, message: PassMessage, sums: Sums) -> float:
+    return float(structured_step(rows, 0, len(rows), message.globals, sums))
 
 
-def _scores(rows: Rows, local: Local, given: PassMessage, scores: F64) -> None:
-    structured_scores(rows, given.globals, scores)
+def _scores(rows: Rows, local: Local, message: PassMessage, scores: F64) -> None:
+    structured_scores(rows, message.globals, scores)
 
 
 def slot_scores(state: State, model: Model) -> F64:
@@ -229,9 +229,9 @@ def slot_scores(state: State, model: Model) -> F64:
     return stacked(state.local.ask(_slot_scores, state.given(model, 1)))
 
 
-def _slot_scores(rows: Rows, local: Any, given: PassMessage) -> F64:
-    scores = np.empty((len(rows), len(given.globals.path)))
-    given.scores(rows, local, given, scores)
+def _slot_scores(rows: Rows, local: Any, message: PassMessage) -> F64:
+    scores = np.empty((len(rows), len(message.globals.path)))
+    message.scores(rows, local, message, scores)
     return scores
 
 

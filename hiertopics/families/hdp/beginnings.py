@@ -224,10 +224,10 @@ class PieceInitialCounts(NamedTuple):
     phi: Table
 
 
-def _rows(piece: InCells, known: PieceInitialCounts, first: int, last: int) -> Table:
+def _rows(piece: InCells, counts: PieceInitialCounts, first: int, last: int) -> Table:
     doc, word = pairs_of(piece.cells, first, last)
-    rows = known.phi[word]
-    rows *= (known.n_dk[first:last] + known.doc_prior)[doc - first]
+    rows = counts.phi[word]
+    rows *= (counts.n_dk[first:last] + counts.doc_prior)[doc - first]
     rows /= np.maximum(rows.sum(axis=1, keepdims=True), np.finfo(np.float32).tiny)
     return rows
 

@@ -93,15 +93,15 @@ def sweep_block(
     block: int,
     before: Topics,
     after: Topics,
-    held: SweepInput,
+    sweep_input: SweepInput,
     n_topics: int,
     lists: Lists,
     scratch: Scratch,
-    found: SweepOutput,
+    output: SweepOutput,
 ) -> int:
     """Redraw all tokens of a block; return how many moved.
 
-    before, after: topics of the piece's tokens. lists, scratch: memory for the block. found: is
+    before, after: topics of the piece's tokens. lists, scratch: memory for the block. output: is
     added to.
     """
     first, last = piece.block_doc[block], piece.block_doc[block + 1]
@@ -133,11 +133,11 @@ def sweep_block(
         piece.doc_ptr[0],
         before,
         after,
-        held.table,
-        held.table.reshape(-1),
-        held.scale,
-        held.prior,
-        held.key,
+        sweep_input.table,
+        sweep_input.table.reshape(-1),
+        sweep_input.scale,
+        sweep_input.prior,
+        sweep_input.key,
         n_topics,
         lists.start,
         lists.length,
@@ -153,12 +153,12 @@ def sweep_block(
         scratch.change,
         scratch.marked,
         scratch.touched,
-        found.cells,
-        found.amounts,
-        found.n_changes,
+        output.cells,
+        output.amounts,
+        output.n_changes,
     )
     # Counts by topic and document are added up from the lists at the end.
-    note_counts(last - first, lists, found)
+    note_counts(last - first, lists, output)
     return moved
 
 
@@ -342,26 +342,26 @@ def draw_from_all(scaled: F32, prior: F32, lanes: F32, rest: float) -> int:
 
 
 @kernel()
-def note_counts(n_docs: int, lists: Lists, found: SweepOutput) -> None:
+def note_counts(n_docs: int, lists: Lists, output: SweepOutput) -> None:
     """Add the counts n_dk of a block's documents to ``SweepOutput``."""
     for doc in range(n_docs):
         for at in range(lists.start[doc], lists.start[doc] + lists.length[doc]):
-            note_count(lists.topic[at], np.int64(lists.times[at]), found)
+            note_count(lists.topic[at], np.int64(lists.times[at]), output)
 
 
 @kernel()
-def note_count(topic: Int, count: Int, found: SweepOutput) -> None:
+def note_count(topic: Int, count: Int, output: SweepOutput) -> None:
     """Add the count of a topic in a document to ``SweepOutput``."""
     if count < SMALL:
-        found.histogram[topic, count] += 1
+        output.histogram[topic, count] += 1
     else:
-        found.large[found.n_large[0], 0] = topic
-        found.large[found.n_large[0], 1] = count
-        found.n_large[0] += 1
+        output.large[output.n_large[0], 0] = topic
+        output.large[output.n_large[0], 1] = count
+        output.n_large[0] += 1
 
 
 @kernel()
-def note_topics(doc_ptr: I64, z: Topics, n_topics: int, found: SweepOutput) -> None:
+def note_topics(doc_ptr: I64, z: Topics, n_topics: int, output: SweepOutput) -> None:
     """Add the counts n_dk of all documents of a piece to ``SweepOutput``, from their topics."""
     counts = np.zeros(n_topics, np.int64)
     for doc in range(len(doc_ptr) - 1):
@@ -371,7 +371,7 @@ def note_topics(doc_ptr: I64, z: Topics, n_topics: int, found: SweepOutput) -> N
         for token in range(begin, end):
             topic = np.int64(z[token])
             if counts[topic] > 0:
-                note_count(topic, counts[topic], found)
+                note_count(topic, counts[topic], output)
                 counts[topic] = 0
 
 

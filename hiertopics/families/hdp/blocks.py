@@ -92,12 +92,12 @@ class InitialTopics(NamedTuple):
     n_topics: int
 
 
-def begin_known(piece: Piece, known: InitialTopics) -> Local:
+def begin_known(piece: Piece, initial: InitialTopics) -> Local:
     """Return the topics of a piece's tokens: those that are known, the others uniformly random."""
-    n_known = len(known.topics)
-    z = beside(piece.doc).empty(piece.n_tokens_in_all, topic_dtype(known.n_topics))
-    z[:n_known] = known.topics
-    kernels.draw_uniform(piece.doc_ptr[0] + n_known, known.n_topics, known.key, z[n_known:])
+    n_known = len(initial.topics)
+    z = beside(piece.doc).empty(piece.n_tokens_in_all, topic_dtype(initial.n_topics))
+    z[:n_known] = initial.topics
+    kernels.draw_uniform(piece.doc_ptr[0] + n_known, initial.n_topics, initial.key, z[n_known:])
     return Local(z)
 
 
@@ -316,14 +316,14 @@ class CountChanges:
         self._listed = [(np.empty(0, np.int64), np.empty(0, np.int32))]
         self._table: I32 | None = None
 
-    def take(self, found: SweepOutput) -> None:
-        """Take the changes written so far, and empty ``found`` for further ones."""
-        written = slice(int(found.n_changes[0]))
-        found.n_changes[0] = 0
+    def take(self, output: SweepOutput) -> None:
+        """Take the changes written so far, and empty ``output`` for further ones."""
+        written = slice(int(output.n_changes[0]))
+        output.n_changes[0] = 0
         if self._table is not None:
-            kernels.add_amounts(found.cells[written], found.amounts[written], self._table)
+            kernels.add_amounts(output.cells[written], output.amounts[written], self._table)
             return
-        self._listed.append((found.cells[written].copy(), found.amounts[written].copy()))
+        self._listed.append((output.cells[written].copy(), output.amounts[written].copy()))
         if LISTED_BYTES * sum(len(cells) for cells, _ in self._listed) > 4 * self._n_cells:
             self._table = np.zeros(self._n_cells, np.int32)
             for cells, amounts in self._listed:
@@ -353,7 +353,7 @@ def _lists(piece: Piece, n_topics: int, dtype: np.dtype[Any]) -> Lists:
     )
 
 
-def _scratch(held: SweepInput, n_topics: int) -> Scratch:
+def _scratch(sweep_input: SweepInput, n_topics: int) -> Scratch:
     width = padded(n_topics)
     return Scratch(
         np.zeros(width, np.float32),

@@ -116,10 +116,10 @@ def begin_iteration(
     if plan.n_aside and context.iteration > plan.join:
         state.burst_stage = HELD
         phi = topics_of(state, pseudo_counts, data)
-        given = ReturnInput(
+        return_input = ReturnInput(
             phi, pseudo_counts.doc.astype(np.float64), bursty.seating_of(state, data)
         )
-        changes.join(state, data, given, context)
+        changes.join(state, data, return_input, context)
 
 
 def topics_of(

@@ -236,25 +236,27 @@ def aside_in(piece: InCells, local: Any) -> I64:
     return np.flatnonzero((tables == 0) & (cuts[:, -1] > cuts[:, 0]))
 
 
-def folded(piece: InCells, doc: int, given: ReturnInput) -> tuple[slice, Floats, F64]:
+def folded(piece: InCells, doc: int, return_input: ReturnInput) -> tuple[slice, Floats, F64]:
     """Return where the pairs of a document are, its q(z) and its tables, topics held."""
     own = slice(int(piece.cells.cuts[doc, 0]), int(piece.cells.cuts[doc, -1]))
     words, tokens = piece.cells.word[own], piece.cells.tokens[own].astype(np.float64)
     here = np.arange(len(words), dtype=np.int32)
-    phi = given.phi[words].astype(np.float64)
-    resp, tables = burst_kernels.fold_in(here, tokens, phi, given.prior, given.seating, *FOLD)
+    phi = return_input.phi[words].astype(np.float64)
+    resp, tables = burst_kernels.fold_in(
+        here, tokens, phi, return_input.prior, return_input.seating, *FOLD
+    )
     return own, resp, tables
 
 
-def join(state: Any, data: Data, given: ReturnInput, context: Context) -> None:
+def join(state: Any, data: Data, return_input: ReturnInput, context: Context) -> None:
     """Let documents that were put aside begin where the topics place them."""
-    state.local.step(_join, given)
+    state.local.step(_join, return_input)
     recount(state, data)
 
 
-def _join(piece: Piece, local: Local, given: ReturnInput) -> tuple[Local, None]:
+def _join(piece: Piece, local: Local, return_input: ReturnInput) -> tuple[Local, None]:
     for doc in aside_in(piece, local).tolist():
-        own, resp, tables = folded(piece, doc, given)
+        own, resp, tables = folded(piece, doc, return_input)
         local.resp[own], local.pair_tables[own] = resp, tables
     return local, None
 

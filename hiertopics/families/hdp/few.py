@@ -151,14 +151,14 @@ def begun(
     return state
 
 
-def _as_known(piece: InCells, known: ResponsibilitySource) -> Local:
+def _as_known(piece: InCells, source: ResponsibilitySource) -> Local:
     cuts = piece.cells.cuts
-    n_dk = room_of(piece).zeros((piece.n_docs, known.n_topics), np.float32)
+    n_dk = room_of(piece).zeros((piece.n_docs, source.n_topics), np.float32)
     local = with_room(piece, begin_without_entries(piece, n_dk))
     for first, last in spans(cuts):
-        rows = known.rows(piece, known.message, first, last)
+        rows = source.rows(piece, source.message, first, last)
         rows = np.ascontiguousarray(rows, np.float32)
-        kernels.choose_rows(rows, cuts[first, 0], known.more, local.topic, local.share)
+        kernels.choose_rows(rows, cuts[first, 0], source.more, local.topic, local.share)
     return local
 
 

@@ -150,20 +150,20 @@ def spread(state: Any, data: Data) -> Table:
     return variational.spread(state, data, VISITS.spread_block)
 
 
-def join(state: Any, data: Data, given: ReturnInput, context: Context) -> None:
+def join(state: Any, data: Data, return_input: ReturnInput, context: Context) -> None:
     """Let documents that were put aside begin where the topics place them."""
     noise = few.noise_of(state.n_topics, context)
     thinning = few.thinning_of(noise, context, "joining")
-    state.local.step(_join, given._replace(more=thinning))
+    state.local.step(_join, return_input._replace(more=thinning))
     recount(state, data)
 
 
-def _join(piece: Piece, local: Local, given: ReturnInput) -> tuple[Local, None]:
+def _join(piece: Piece, local: Local, return_input: ReturnInput) -> tuple[Local, None]:
     for doc in aside_in(piece, local).tolist():
-        own, resp, tables = folded(piece, doc, given)
+        own, resp, tables = folded(piece, doc, return_input)
         local.share[own] = 0
         rows = np.ascontiguousarray(resp, np.float32)
-        few_kernels.choose_rows(rows, own.start, given.more, local.topic, local.share)
+        few_kernels.choose_rows(rows, own.start, return_input.more, local.topic, local.share)
         local.pair_tables[own] = tables
     return local, None
 

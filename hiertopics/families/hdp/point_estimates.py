@@ -39,17 +39,17 @@ class Stats(NamedTuple):
 
 
 def step(
-    state: State, data: Data, settings: Settings, context: Context, order: SweepVariant
+    state: State, data: Data, settings: Settings, context: Context, variant: SweepVariant
 ) -> float:
     """Refit q(z) of every pair (equations 34, 35); after the hold, sticks and hyperparameters too.
 
     Return the drift undone.
     """
     learn = context.iteration > settings.inference.hyper_start
-    seen_wk = order.sweep(state, data, prior_of(state), context, indicators=learn, held=not learn)
-    drift = order.recount_now_and_then(state, data, context)
+    seen_wk = variant.sweep(state, data, prior_of(state), context, indicators=learn, held=not learn)
+    drift = variant.recount_now_and_then(state, data, context)
     if learn:
-        global_step(state, gather(state, seen_wk), order.sized(state, data), settings)
+        global_step(state, gather(state, seen_wk), variant.sized(state, data), settings)
     return drift
 
 

@@ -132,7 +132,7 @@ def step(
     data: Data,
     settings: Settings,
     context: Context,
-    order: SweepVariant = ZERO,
+    variant: SweepVariant = ZERO,
     functions: Functions = FASTEST,
 ) -> float:
     """Refit q(z) of every pair; now and then the other posteriors too. Return the drift undone.
@@ -142,12 +142,12 @@ def step(
     due = is_due(settings, context)
     prior = prior_of(state, settings)
     held = context.iteration <= settings.inference.hyper_start
-    seen_wk = order.sweep(state, data, prior, context, indicators=due, held=held)
-    drift = order.recount_now_and_then(state, data, context)
+    seen_wk = variant.sweep(state, data, prior, context, indicators=due, held=held)
+    drift = variant.recount_now_and_then(state, data, context)
     if due:
-        var_wk = order.spread(state, data)
+        var_wk = variant.spread(state, data)
         stats = gather(state, seen_wk, var_wk, data, context, functions)
-        global_step(state, stats, order.sized(state, data), settings, functions.exp)
+        global_step(state, stats, variant.sized(state, data), settings, functions.exp)
     return drift
 
 

@@ -215,7 +215,7 @@ def _log_likelihood(piece: Piece, local: variational.Local, given: tuple[Floats,
 def collapsed(
     state_type: type[StateT],
     estimated: Estimates[StateT, InferenceT],
-    order: SweepVariant,
+    variant: SweepVariant,
     of_draw: beginnings.Kept | None = None,
     model: type[Model] = Model,
 ) -> Backend[Corpus, Data, StateT, Settings[Model, InferenceT]]:
@@ -237,9 +237,9 @@ def collapsed(
         if of_draw is not None and beginnings.is_wanted(settings):
             begun, known = beginnings.start(data, settings, context, of_draw, dtype)
             found = beginnings.replaced(estimated.start(begun, data, settings), known)
-            return state_type(**found | order.besides(begun, data))
-        begun = order.start(data, settings.model.truncation, context, dtype)
-        return state_type(**estimated.start(begun, data, settings) | order.besides(begun, data))
+            return state_type(**found | variant.besides(begun, data))
+        begun = variant.start(data, settings.model.truncation, context, dtype)
+        return state_type(**estimated.start(begun, data, settings) | variant.besides(begun, data))
 
     def step(
         state: StateT, data: Data, settings: Settings[Model, InferenceT], context: Context
@@ -249,12 +249,12 @@ def collapsed(
             # Nothing is held: the start's own sweeps stand for the iterations that hold.
             held = settings.inference.hyper_start
             context = replace(context, iteration=context.iteration + held)
-        drift = estimated.step(state, data, settings, context, order)
+        drift = estimated.step(state, data, settings, context, variant)
         return state, info_of(state, data, drift)
 
     def memory(corpus: Corpus, settings: Settings[Model, InferenceT]) -> int:
         """Return the bytes of responsibilities and tables, or of the start where it takes more."""
-        after = order.memory(corpus, settings)
+        after = variant.memory(corpus, settings)
         if of_draw is None or not beginnings.is_wanted(settings):
             return after
         return max(after, beginnings.memory(corpus, settings))
@@ -277,7 +277,7 @@ def collapsed(
         from_counts=True,
         out_of_core=True,
         merge_extra=merge_extra,
-        pieces=sharded(order.Local),
+        pieces=sharded(variant.Local),
     )
 
 
@@ -350,10 +350,10 @@ of_posteriors = WHOLE._replace(Inference=ZeroPosteriors)
 
 
 def plain(
-    state_type: Any, of: Any, order: SweepVariant, of_draw: beginnings.Kept, begin: Begin
+    state_type: Any, of: Any, variant: SweepVariant, of_draw: beginnings.Kept, begin: Begin
 ) -> Backend[Corpus, Data, Any, Any]:
     """Return a backend of order zero, which goes on with further documents."""
-    return going_on(collapsed(state_type, of, order, of_draw, ZeroModel), begin)
+    return going_on(collapsed(state_type, of, variant, of_draw, ZeroModel), begin)
 
 
 all_pcvb0 = plain(estimates.State, of_points, ZERO, beginnings.as_rows, with_all)
@@ -369,11 +369,11 @@ def bursty_documents(
     of: Any,
     prior_of: Any,
     of_draw: Any,
-    order: SweepVariant,
+    variant: SweepVariant,
     changes: bursts.DocumentMoves,
 ) -> Backend[Corpus, Data, Any, Any]:
     """Return a backend of order zero whose documents are bursty."""
-    made = collapsed(state_type, of, order, of_draw, ZeroModel)
+    made = collapsed(state_type, of, variant, of_draw, ZeroModel)
     return bursts.with_bursts(made, prior_of, changes)
 
 

@@ -176,9 +176,9 @@ def room_for_tables(piece: Piece, given: Floats | None, dtype: DTypeLike) -> Flo
     return tables
 
 
-def _divided(piece: Piece, known: MixtureInput) -> AnyLocal:
+def _divided(piece: Piece, mixtures: MixtureInput) -> AnyLocal:
     """Return the first state of a piece; not yet counted."""
-    theta, phi, ancestry, least, seating, given = known
+    theta, phi, ancestry, least, seating, given = mixtures
     tables = None if seating is None else room_for_tables(piece, given, theta.dtype)
 
     def rows(first: int, last: int) -> Floats:
@@ -226,29 +226,29 @@ def extend_state(before: Arrays, data: Data, settings: Settings, context: Contex
     mixing, dtype = Mixing(shape_of(before["parent"]), *own), before["n_wk"].dtype
     if data.bursts is not None:
         data = at_concentration(data, float(before["burst_concentration"]))
-    under = PlacementInput(mixing, phi, settings.inference.least, dtype, seating_at(data))
-    local = context.place(build_piece, parts_of(data), _placed, under)
+    placement = PlacementInput(mixing, phi, settings.inference.least, dtype, seating_at(data))
+    local = context.place(build_piece, parts_of(data), _placed, placement)
     return counted(local, mixing, data, dtype)
 
 
-def _placed(piece: Piece, under: PlacementInput) -> AnyLocal:
+def _placed(piece: Piece, placement: PlacementInput) -> AnyLocal:
     """Return the first state of a piece, its documents folded in some at a time."""
     cells, cuts = piece.cells, piece.cells.cuts
-    phi = under.phi.astype(under.dtype)
-    alone, seating = Context(0, 0, Workers()), under.seating
-    tables = None if seating is None else room_for_tables(piece, None, under.dtype)
+    phi = placement.phi.astype(placement.dtype)
+    alone, seating = Context(0, 0, Workers()), placement.seating
+    tables = None if seating is None else room_for_tables(piece, None, placement.dtype)
 
     def rows(first: int, last: int) -> Floats:
         ends = np.append(cuts[first:last, 0], cuts[last - 1, -1])
         pairs, lengths = slice(ends[0], ends[-1]), np.diff(ends)
         parts = (cells.tokens[pairs].astype(np.float64), cells.word[pairs], ends - ends[0])
         counts = sparse.csr_array(parts, shape=(last - first, len(phi)))
-        folded, own = fold_in(under.mixing, under.phi, counts, alone, seating)
-        theta = folded.astype(under.dtype)
+        folded, own = fold_in(placement.mixing, placement.phi, counts, alone, seating)
+        theta = folded.astype(placement.dtype)
         if tables is not None:
             tables[pairs] = own
         found = np.repeat(theta, lengths, axis=0) * phi[cells.word[pairs]]
         return found / found.sum(axis=1, keepdims=True)
 
-    ancestry = under.mixing.shape.ancestry
-    return begin(piece, rows, ancestry, under.least, beside(cells.word), tables)
+    ancestry = placement.mixing.shape.ancestry
+    return begin(piece, rows, ancestry, placement.least, beside(cells.word), tables)

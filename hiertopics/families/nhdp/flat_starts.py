@@ -157,7 +157,7 @@ def by_words(
     counts: sparse.csr_array,
     data: Data,
     n_topics: int,
-    order: SweepVariant,
+    variant: SweepVariant,
     context: Context,
     dtype: DTypeLike,
     words_per_topic: int = MOST_WORDS,
@@ -170,7 +170,7 @@ def by_words(
     found = clusters_of(counts, n_topics, dtype, data.seeds, words_per_topic)
     bounds = data.cells.doc_bounds[1:-1]
     messages = [found._replace(theta=theta) for theta in np.split(found.theta, bounds)]
-    return order.begun(data, suggested, messages, found.n_topics, context, dtype)
+    return variant.begun(data, suggested, messages, found.n_topics, context, dtype)
 
 
 def clusters_of(

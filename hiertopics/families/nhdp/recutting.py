@@ -92,13 +92,13 @@ def recut(
 
 
 def _moved(
-    tree: Tree, theta: sparse.csr_array, lengths: Ints, arranged: ArrangedTopics
+    tree: Tree, theta: sparse.csr_array, lengths: Ints, arranged_topics: ArrangedTopics
 ) -> NodeContents:
-    old, shape = shape_of(tree.parent), arranged.shape
-    leaves, at = old.leaves, arranged.node
+    old, shape = shape_of(tree.parent), arranged_topics.shape
+    leaves, at = old.leaves, arranged_topics.node
     tokens = np.zeros((old.n_nodes, shape.n_nodes))
     tokens[leaves, at] = tree.n_tokens[leaves]
-    ways = [_way(tree, old, node, arranged) for node in old.inner.tolist()]
+    ways = [_way(tree, old, node, arranged_topics) for node in old.inner.tolist()]
     is_full = theta.nnz == theta.shape[0] * theta.shape[1]
     parts = []
     for first in range(0, theta.shape[0], DOCS_AT_ONCE):
@@ -117,10 +117,10 @@ def _moved(
     return NodeContents(sparse.csr_array(sparse.vstack(parts, format="csr")), tokens)
 
 
-def _way(tree: Tree, old: Shape, node: int, arranged: ArrangedTopics) -> ShareTargets:
+def _way(tree: Tree, old: Shape, node: int, arranged_topics: ArrangedTopics) -> ShareTargets:
     below = _below(old, node)[old.leaves]
     leaves = old.leaves[below]
-    above = _at_depth(arranged.shape, arranged.node[below], int(old.depth[node]))
+    above = _at_depth(arranged_topics.shape, arranged_topics.node[below], int(old.depth[node]))
     into, place = np.unique(above, return_inverse=True)
     usual = np.maximum(tree.n_tokens[leaves], TINY)
     return ShareTargets(node, leaves, usual, into, np.eye(len(into))[place])
@@ -151,25 +151,25 @@ def _at_depth(shape: Shape, at: I64, depth: int) -> I64:
     return found
 
 
-def _tree(tree: Tree, moved: NodeContents, arranged: ArrangedTopics) -> Tree:
+def _tree(tree: Tree, moved: NodeContents, arranged_topics: ArrangedTopics) -> Tree:
     """Return the tree without what documents share; topics of nodes are means by tokens.
 
     A node to which no token goes has the mean of those below it.
     """
-    shape, n_tokens = arranged.shape, moved.tokens.sum(axis=0)
+    shape, n_tokens = arranged_topics.shape, moved.tokens.sum(axis=0)
     leaves = shape_of(tree.parent).leaves
     weights = moved.tokens.copy()
-    weights[leaves, arranged.node] = np.maximum(weights[leaves, arranged.node], TINY)
+    weights[leaves, arranged_topics.node] = np.maximum(weights[leaves, arranged_topics.node], TINY)
     weights[0, 0] = max(weights[0, 0], TINY)
     sums = weights.sum(axis=0)
     phi = (weights / np.maximum(sums, TINY)).T @ tree.phi
     usual = np.maximum(tree.n_tokens[leaves], 1e-9)
-    members = arranged.members
+    members = arranged_topics.members
     for node in shape.inner[sums[shape.inner] <= 0].tolist():
         phi[node] = (members[node] * usual) @ tree.phi[leaves]
     # The very numbers of topics that stay, without the rounding of a product.
-    phi[arranged.node], phi[0] = tree.phi[leaves], tree.phi[0]
-    stays = np.append(arranged.node, 0)
+    phi[arranged_topics.node], phi[0] = tree.phi[leaves], tree.phi[0]
+    stays = np.append(arranged_topics.node, 0)
     other = np.setdiff1d(np.arange(shape.n_nodes), stays)
     phi[other] /= phi[other].sum(axis=1, keepdims=True)
     return Tree(

@@ -206,22 +206,22 @@ def by_gaps(merges: F64) -> Node:
     """Return the tree of clusters whose height is far below that of their parent."""
     n_topics = len(merges) + 1
     height = np.concatenate([np.zeros(n_topics), merges[:, 2]])
-    found = Dendrogram(n_topics, merges[:, :2].astype(np.int64), height)
+    dendrogram = Dendrogram(n_topics, merges[:, :2].astype(np.int64), height)
     if n_topics == 1:
         return Node([leaf(0)], -1)
-    return _family(found, 2 * n_topics - 2)
+    return _family(dendrogram, 2 * n_topics - 2)
 
 
-def _family(found: Dendrogram, node: int) -> Node:
+def _family(dendrogram: Dendrogram, node: int) -> Node:
     """Return a node of the linkage with the clusters and topics next below it as children."""
     children, waiting = [], [node]
     while waiting:
         above = waiting.pop()
-        for below in found.below(above):
-            if below < found.n_topics:
+        for below in dendrogram.below(above):
+            if below < dendrogram.n_topics:
                 children.append(leaf(below))
-            elif ALIKE < found.height[below] < GAP * found.height[above]:
-                children.append(_family(found, below))
+            elif ALIKE < dendrogram.height[below] < GAP * dendrogram.height[above]:
+                children.append(_family(dendrogram, below))
             else:
                 waiting.append(below)
     return Node(sorted(children, key=lambda child: child.first), -1)

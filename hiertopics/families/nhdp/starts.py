@@ -142,7 +142,7 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
 
 def in_other_shapes(
     flat: FlatTopics,
-    arranged: ArrangedTopics,
+    arranged_topics: ArrangedTopics,
     data: Data,
     settings: Settings,
     context: Context,
@@ -154,7 +154,7 @@ def in_other_shapes(
         its = flat._replace(theta=flat.theta[docs])
         if flat.tables is not None:
             its = its._replace(tables=flat.tables[in_documents(data, docs)])
-        return begin(its, arranged, some, settings, context, dtype)
+        return begin(its, arranged_topics, some, settings, context, dtype)
 
     return reshaping.reshaped(of_some, data, settings, context, dtype)
 
@@ -393,9 +393,9 @@ def order_of(
     return orders.IN_FIXED_ORDER if bursty else IN_FIXED_ORDER
 
 
-def changes_of(order: SweepVariant) -> bursts.DocumentMoves:
+def changes_of(variant: SweepVariant) -> bursts.DocumentMoves:
     """Return how bursty documents leave and join."""
-    return bursts.ENTRIES if order is few_bursty.FEW else bursts.ROWS
+    return bursts.ENTRIES if variant is few_bursty.FEW else bursts.ROWS
 
 
 def flat_topics(
@@ -409,7 +409,7 @@ def flat_topics(
 
 
 def fit_flat(
-    begun: Responsibilities, data: Data, n_iterations: int, order: SweepVariant, context: Context
+    begun: Responsibilities, data: Data, n_iterations: int, variant: SweepVariant, context: Context
 ) -> tuple[FlatTopics, I64]:
     """Return the result of hdp-cvb0 from this start, and the selected topics of it.
 
@@ -420,7 +420,7 @@ def fit_flat(
     for iteration in range(1, n_iterations + 1):
         context.report(iteration - 1, n_iterations)
         now = replace(context, iteration=iteration)
-        step_flat(state, data, flat, now, order)
+        step_flat(state, data, flat, now, variant)
     named = np.arange(begun.n_topics) < len(data.seeds.names)
     live = np.flatnonzero(named | (state.n_k >= LIVE_TOKENS))
     if not len(live):
@@ -455,27 +455,27 @@ def step_flat(
     data: Data,
     settings: PosteriorSettings,
     context: Context,
-    order: SweepVariant,
+    variant: SweepVariant,
 ) -> None:
     """Do an iteration of flat topics; with bursty documents, also update their bursts."""
     bursty = data.bursts is not None
     if bursty:
         prior = posteriors.prior_of(state, settings)
-        bursts.begin_iteration(state, data, prior, context, changes_of(order))
-    posteriors.step(state, data, settings, context, order, posteriors.IN_FIXED_ORDER)
+        bursts.begin_iteration(state, data, prior, context, changes_of(variant))
+    posteriors.step(state, data, settings, context, variant, posteriors.IN_FIXED_ORDER)
     if bursty:
         bursts.end_iteration(state, data, posteriors.prior_of(state, settings), context)
 
 
 def begin_flat(
-    data: Data, settings: Settings, order: SweepVariant, context: Context, dtype: DTypeLike
+    data: Data, settings: Settings, variant: SweepVariant, context: Context, dtype: DTypeLike
 ) -> Responsibilities:
     """Return q(z) of flat topics before the first sweep: by words, or drawn."""
     n_topics = settings.model.truncation
     if settings.inference.start == "random":
-        return order.start(data, n_topics, context, dtype)
+        return variant.start(data, n_topics, context, dtype)
     n_words = settings.inference.start_words
-    return flat_starts.by_words(counts_of(data), data, n_topics, order, context, dtype, n_words)
+    return flat_starts.by_words(counts_of(data), data, n_topics, variant, context, dtype, n_words)
 
 
 class PieceMixtures(NamedTuple):
@@ -487,13 +487,13 @@ class PieceMixtures(NamedTuple):
 
 
 def known(
-    within: BranchTopics, data: Data, order: SweepVariant, context: Context, dtype: DTypeLike
+    within: BranchTopics, data: Data, variant: SweepVariant, context: Context, dtype: DTypeLike
 ) -> Responsibilities:
     """Return q(z) proportional to theta phi of these topics, and its counts."""
     phi = np.ascontiguousarray(within.phi.T, dtype)
     rows = np.split(within.theta.astype(dtype, copy=False), data.cells.doc_bounds[1:-1])
     messages = [PieceMixtures(theta, phi, data.seeds) for theta in rows]
-    return order.begun(data, _as_known, messages, phi.shape[1], context, dtype)
+    return variant.begun(data, _as_known, messages, phi.shape[1], context, dtype)
 
 
 def _as_known(piece: InCells, given: PieceMixtures, first: int, last: int) -> Floats:
@@ -514,20 +514,20 @@ def features(flat: FlatTopics, data: Data) -> F64:
 
 def begin(
     flat: FlatTopics,
-    arranged: ArrangedTopics,
+    arranged_topics: ArrangedTopics,
     data: Data,
     settings: Settings,
     context: Context,
     dtype: DTypeLike = np.float32,
 ) -> State:
     """Return the state of these topics as the leaves of this tree (theory/nhdp 6.3)."""
-    division = divide(flat, arranged, data, settings.inference, dtype)
-    return divided(division, arranged, data, settings, context, dtype)
+    division = divide(flat, arranged_topics, data, settings.inference, dtype)
+    return divided(division, arranged_topics, data, settings, context, dtype)
 
 
 def divided(
     division: Division,
-    arranged: ArrangedTopics,
+    arranged_topics: ArrangedTopics,
     data: Data,
     settings: Settings,
     context: Context,
@@ -535,8 +535,8 @@ def divided(
 ) -> State:
     """Return the state of topics that were divided among the nodes of a tree."""
     model = settings.model
-    stop = model.stop_weight * np.where(arranged.kind != OTHER, PASSING, 1.0)
-    begun = mixing.even(arranged.shape, model.concentration, stop, model.go_weight)
+    stop = model.stop_weight * np.where(arranged_topics.kind != OTHER, PASSING, 1.0)
+    begun = mixing.even(arranged_topics.shape, model.concentration, stop, model.go_weight)
     bounds = data.cells.doc_bounds[1:-1]
     messages = [
         division._replace(theta=part, tables=own)
@@ -596,18 +596,20 @@ def _divided(piece: Piece, division: Division) -> AnyLocal:
 
 def divide(
     flat: FlatTopics,
-    arranged: ArrangedTopics,
+    arranged_topics: ArrangedTopics,
     data: Data,
     inference: VariationalInference,
     dtype: DTypeLike,
 ) -> Division:
     """Return q(z) of leaves, part of it lent to the nodes above (theory/nhdp 6.3)."""
-    shape, at = arranged.shape, arranged.node
-    shared = shared_topics(flat, arranged)
+    shape, at = arranged_topics.shape, arranged_topics.node
+    shared = shared_topics(flat, arranged_topics)
     tables = [np.empty((data.n_words, shape.n_nodes), dtype) for _ in range(3)]
     for first in range(0, data.n_words, WORDS_AT_ONCE):
         part = slice(first, first + WORDS_AT_ONCE)
-        divided = _divided_words(flat, flat.phi[:, part], shared[:, part], arranged, inference)
+        divided = _divided_words(
+            flat, flat.phi[:, part], shared[:, part], arranged_topics, inference
+        )
         for table, rows in zip(tables, divided, strict=True):
             table[part] = rows.T
     # theta is of a sample where it is not of all documents: then each piece makes its own.
@@ -641,19 +643,19 @@ def _divided_words(
     flat: FlatTopics,
     phi: F64,
     shared: F64,
-    arranged: ArrangedTopics,
+    arranged_topics: ArrangedTopics,
     inference: VariationalInference,
 ) -> tuple[F64, F64, F64]:
     """Return leaf_part, lent and inner_phi of some words, [K, n_words].
 
     phi [T, n_words], shared [n_inner, n_words]: of these words.
     """
-    shape, at = arranged.shape, arranged.node
+    shape, at = arranged_topics.shape, arranged_topics.node
     above = np.zeros((shape.n_nodes, phi.shape[1]))
     above[shape.inner] = shared
-    above[arranged.kind == GROUP] = 0
+    above[arranged_topics.kind == GROUP] = 0
     # Sums along the path: what all nodes above a leaf would give to a word.
-    along, lenders = above.copy(), (arranged.kind != GROUP).astype(np.int64)
+    along, lenders = above.copy(), (arranged_topics.kind != GROUP).astype(np.int64)
     for node in range(1, shape.n_nodes):
         along[node] += along[shape.parent[node]]
         lenders[node] += lenders[shape.parent[node]]
@@ -669,13 +671,13 @@ def _divided_words(
     return leaf_part, lent, above
 
 
-def shared_topics(flat: FlatTopics, arranged: ArrangedTopics) -> F64:
+def shared_topics(flat: FlatTopics, arranged_topics: ArrangedTopics) -> F64:
     """Return the common words of the topics below each inner node, float64 [n_inner, n_words].
 
     Their geometric mean, weighted by tokens, scaled to sum to 1 (theory/nhdp 6.2).
     """
-    inner = arranged.shape.inner
-    weights = arranged.members[inner] * flat.n_k
+    inner = arranged_topics.shape.inner
+    weights = arranged_topics.members[inner] * flat.n_k
     weights /= weights.sum(axis=1, keepdims=True)
     phi = flat.phi + FLOOR
     logs = sparse.csr_array(weights) @ log_of(phi.ravel()).reshape(phi.shape)

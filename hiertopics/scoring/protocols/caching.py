@@ -94,7 +94,7 @@ def learning(request: Request, job: Job, source: str, seed: int) -> CacheInput |
 
 
 def scored_with_cache(
-    request: Request, job: Job, given: CacheInput, drawn: ScoringTopics, theta: sparse.csr_array
+    request: Request, job: Job, given: CacheInput, topics: ScoringTopics, theta: sparse.csr_array
 ) -> tuple[Cache | None, F64]:
     """Return a cache, and p(w | d) under it for each stored entry of ``job.scored``.
 
@@ -103,11 +103,11 @@ def scored_with_cache(
     """
     seen = job.observed
     assert seen is not None
-    phi = drawn.tree.phi
+    phi = topics.tree.phi
     if given.source == TRAINING:
-        cache = learn(_trial_of_training(request.run, given, drawn), TRAINING)
+        cache = learn(_trial_of_training(request.run, given, topics), TRAINING)
     else:
-        cache = learn_from_seen(_TokenInference(request, job, drawn), seen, given.seed)
+        cache = learn_from_seen(_TokenInference(request, job, topics), seen, given.seed)
     trial = trial_of(seen, job.scored, lambda counts: word_chances(theta, phi, counts))
     if cache is None:
         _note("no document is long enough to learn a cache from: the scores with it are the plain")
@@ -170,8 +170,8 @@ def _is_graph(run: RunDir) -> bool:
 class _TokenInference:
     """The run's own inference of some of a job's documents by another part of their tokens."""
 
-    def __init__(self, request: Request, job: Job, drawn: ScoringTopics) -> None:
-        self._request, self._job, self._drawn = request, job, drawn
+    def __init__(self, request: Request, job: Job, topics: ScoringTopics) -> None:
+        self._request, self._job, self._drawn = request, job, topics
 
     def __call__(self, docs: I64, counts: sparse.csr_array) -> AtCells:
         """Return p_w of entries of these documents, of whom ``counts`` is known."""
@@ -190,13 +190,13 @@ def _select(tags: Tags | None, docs: I64) -> Tags | None:
     return None if tags is None else tags.select(docs)
 
 
-def _trial_of_training(run: RunDir, given: CacheInput, drawn: ScoringTopics) -> Trial:
+def _trial_of_training(run: RunDir, given: CacheInput, topics: ScoringTopics) -> Trial:
     """Return training documents, each placed under topics without its own tokens."""
     lengths = given.train.doc_lengths
     docs = documents_of(sparse.csr_array(lengths[:, None]), given.seed, MOST_TRAINING_DOCS)
     corpus = in_memory(given.train.select(docs))
     seen, aside = split_again(corpus.counts, np.arange(len(docs)), given.seed)
-    chances = list(_chances_without_own(run, corpus, (seen, aside), docs, drawn))
+    chances = list(_chances_without_own(run, corpus, (seen, aside), docs, topics))
     own = (np.concatenate([np.empty(0), *each]) for each in zip(*chances, strict=True))
     return Trial(seen, next(own), aside, next(own)) if chances else Trial(seen, _NONE, aside, _NONE)
 
@@ -209,17 +209,17 @@ def _chances_without_own(
     corpus: Corpus,
     parts: tuple[sparse.csr_array, sparse.csr_array],
     docs: I64,
-    drawn: ScoringTopics,
+    topics: ScoringTopics,
 ) -> Iterator[tuple[F64, F64]]:
     """Yield p_w at the entries of the seen part and of the rest, document by document."""
     seen, _ = parts
-    eta = smoothing_of(drawn.tree)
+    eta = smoothing_of(topics.tree)
     for row in range(corpus.n_docs):
         at = np.array([row])
-        theta = drawn.trained[docs[at]].toarray()[0]
+        theta = topics.trained[docs[at]].toarray()[0]
         words, counts = _row(corpus.counts, row)
-        left = without_document(drawn.tree, theta, words, counts, eta)
-        tree = replace(drawn.tree, phi=left)
+        left = without_document(topics.tree, theta, words, counts, eta)
+        tree = replace(topics.tree, phi=left)
         known = replace(corpus.select(at), counts=sparse.csr_array(seen[at]))
         placed = newdocs.place(run.experiment, tree, known)
         own = left[:, words]

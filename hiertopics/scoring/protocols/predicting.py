@@ -278,11 +278,14 @@ def _paths_of(placed: Posterior) -> PathMixture:
 
 def _draws(request: Request, job: Job) -> Iterator[tuple[ScoringTopics, Posterior]]:
     """Yield the kept draws, each with where the documents lie under it; UsageError without any."""
-    drawn = None
+    topics = None
     for number, (tree, theta) in enumerate(request.run.draws()):
-        drawn = ScoringTopics(tree, theta, number)
-        yield drawn, Posterior(theta) if job.observed is None else place(request, job, tree, number)
-    if drawn is None:
+        topics = ScoringTopics(tree, theta, number)
+        yield (
+            topics,
+            Posterior(theta) if job.observed is None else place(request, job, tree, number),
+        )
+    if topics is None:
         raise UsageError(f"{request.run.path} kept no draws to average over")
 
 

@@ -103,7 +103,7 @@ class ReportTree(NamedTuple):
     shares: Shares
 
 
-def gather(run: RunDir, other: RunDir | None, asked: ReportRequest, overhead: int) -> Box:
+def gather(run: RunDir, other: RunDir | None, request: ReportRequest, overhead: int) -> Box:
     """Return the parts of a run's report, with those of a comparison where there is another run.
 
     overhead: bytes of the page without its data. Raises UsageError where not even the tree fits,
@@ -111,16 +111,16 @@ def gather(run: RunDir, other: RunDir | None, asked: ReportRequest, overhead: in
     """
     if other is not None:
         refuse_other_kind(run, other)
-    gathering = _Gathering(run, other, asked)
+    gathering = _Gathering(run, other, request)
     for min_docs, n_words in gathering.sizes():
-        box = Box(asked.limit - overhead - SPARE)
+        box = Box(request.limit - overhead - SPARE)
         gathering.put_tree(box, min_docs, n_words)
         if box.left >= 0:
             break
     else:
-        least = size_told(int(asked.limit - box.left))
+        least = size_told(int(request.limit - box.left))
         raise UsageError(
-            f"--limit {size_told(asked.limit)} is too small for the report of {run.path}: "
+            f"--limit {size_told(request.limit)} is too small for the report of {run.path}: "
             f"its tree alone takes {least}"
         )
     gathering.put_documents(box)
@@ -131,11 +131,11 @@ def gather(run: RunDir, other: RunDir | None, asked: ReportRequest, overhead: in
 class _Gathering:
     """One report in the making: what is needed more than once, and what had to be left out."""
 
-    def __init__(self, run: RunDir, other: RunDir | None, asked: ReportRequest) -> None:
-        self.run, self.other, self.asked = run, other, asked
+    def __init__(self, run: RunDir, other: RunDir | None, request: ReportRequest) -> None:
+        self.run, self.other, self.asked = run, other, request
         self.left_out: list[str] = []
         self.tags: dict[str, Tags] = {
-            name: tags_of(run, name, path) for name, path in parse_sides(asked.sides).items()
+            name: tags_of(run, name, path) for name, path in parse_sides(request.sides).items()
         }
         whole = _arranged(run)
         self.tree = self._part(run, whole)

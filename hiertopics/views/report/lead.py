@@ -45,17 +45,17 @@ class LeadInput(NamedTuple):
     nouns: str
 
 
-def lead_part(known: LeadInput) -> list[Piece]:
+def lead_part(lead_input: LeadInput) -> list[Piece]:
     """Return the paragraph: sentences on size, branches, change, documents that fit nowhere."""
-    branches = branches_of(known.layout)
-    below = np.asarray(known.shares.below[:, branches].toarray())
+    branches = branches_of(lead_input.layout)
+    below = np.asarray(lead_input.shares.below[:, branches].toarray())
     sentences = [
-        _size(known, branches),
-        _largest(known, branches),
-        _support(known.tree),
-        _change(known, branches, below),
-        _nowhere(known, below),
-        _prediction(known.card),
+        _size(lead_input, branches),
+        _largest(lead_input, branches),
+        _support(lead_input.tree),
+        _change(lead_input, branches, below),
+        _nowhere(lead_input, below),
+        _prediction(lead_input.card),
     ]
     pieces: list[Piece] = []
     for sentence in filter(None, sentences):
@@ -86,21 +86,21 @@ def _joined(pieces: Sequence[Piece]) -> list[Piece]:
     return found
 
 
-def _size(known: LeadInput, branches: I64) -> list[Piece]:
-    corpus, n = known.card["corpus"], len(known.layout.rows)
+def _size(lead_input: LeadInput, branches: I64) -> list[Piece]:
+    corpus, n = lead_input.card["corpus"], len(lead_input.layout.rows)
     n_docs = corpus["n_docs"]
     told = "The documents are" if n_docs is None else f"{n_docs:,} documents"
-    if known.nouns == "words" and None not in (n_docs, corpus["n_tokens"]):
+    if lead_input.nouns == "words" and None not in (n_docs, corpus["n_tokens"]):
         told += f" with {corpus['n_tokens']:,} words"
-    n_more = n - len(branches) - int((known.layout.parent == ROOT).sum() == 1 and n > 1)
+    n_more = n - len(branches) - int((lead_input.layout.parent == ROOT).sum() == 1 and n > 1)
     what = "topic" if n_more <= 0 else "branch"
     many = what if len(branches) == 1 else {"topic": "topics", "branch": "branches"}[what]
     more = f" and {n_more:,} topics below them" if n_more > 0 else ""
     return [f"{told} in {len(branches):,} {many}{more}."]
 
 
-def _largest(known: LeadInput, branches: I64) -> list[Piece]:
-    tree, rows = known.tree, known.layout.rows[branches]
+def _largest(lead_input: LeadInput, branches: I64) -> list[Piece]:
+    tree, rows = lead_input.tree, lead_input.layout.rows[branches]
     sizes = tree.subtree_weight[rows]
     order = np.argsort(-sizes, kind="stable")[:N_NAMED]
     if len(branches) < 2:
@@ -110,7 +110,7 @@ def _largest(known: LeadInput, branches: I64) -> list[Piece]:
         node = int(branches[at])
         pieces += [", " if 0 < place < len(order) - 1 else " and " if place else "", node]
         support = comes_back(tree, int(rows[at]))
-        told = f" ({sizes[at]:.0%} of the {known.nouns}"
+        told = f" ({sizes[at]:.0%} of the {lead_input.nouns}"
         pieces.append(told + (")" if support is None else f", support {support:.2f})"))
     return [*pieces, "."]
 
@@ -120,9 +120,9 @@ def _support(tree: Tree) -> list[Piece]:
     return [f"{note.rstrip('.')}."] if note else []
 
 
-def _nowhere(known: LeadInput, below: F64) -> list[Piece]:
+def _nowhere(lead_input: LeadInput, below: F64) -> list[Piece]:
     """Return in how many documents no branch has a third of the tokens."""
-    if known.nouns != "words" or below.shape[1] < 2 or not len(below):
+    if lead_input.nouns != "words" or below.shape[1] < 2 or not len(below):
         return []
     n = int((below.max(axis=1) < NOWHERE).sum())
     return [f"In {n:,} documents ({n / len(below):.1%}) no branch has a third of the words."]
@@ -138,11 +138,11 @@ def _prediction(card: Mapping[str, Any]) -> list[Piece]:
     return []
 
 
-def _change(known: LeadInput, branches: I64, below: F64) -> list[Piece]:
+def _change(lead_input: LeadInput, branches: I64, below: F64) -> list[Piece]:
     """Return what grows over the first column of dates or numbers, or stands out in a group."""
     if not len(branches):
         return []
-    for name, tags in known.tags.items():
+    for name, tags in lead_input.tags.items():
         members = sparse.csr_array(tags.members)
         used = np.flatnonzero(np.asarray(members.sum(axis=0)).ravel())
         when = moments([tags.names[value] for value in used])
@@ -150,7 +150,7 @@ def _change(known: LeadInput, branches: I64, below: F64) -> list[Piece]:
             continue
         if found := _over(name, members[:, used], when, branches, below):
             return found
-    for name, tags in known.tags.items():
+    for name, tags in lead_input.tags.items():
         members = sparse.csr_array(tags.members)
         used = np.flatnonzero(np.asarray(members.sum(axis=0)).ravel())
         is_groups = moments([tags.names[value] for value in used]) is None

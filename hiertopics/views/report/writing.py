@@ -84,10 +84,10 @@ def report(
         files.require_place(target)
     if len({target.absolute() for target in targets}) < len(targets):
         raise UsageError(f"{path} cannot be both the page and its data; choose another name")
-    asked = ReportRequest(
+    request = ReportRequest(
         words, parse_size(limit), text, tuple(sides), cut, supported, words_by, title
     )
-    page, data, left_out = made_page(opened(run), None if other is None else opened(other), asked)
+    page, data, left_out = made_page(opened(run), None if other is None else opened(other), request)
     writers = {path: files.as_text(page)}
     if json is not None:
         writers[Path(json)] = files.as_text(files.to_json(data) + "\n")
@@ -96,7 +96,7 @@ def report(
 
 
 def made_page(
-    run: RunDir, other: RunDir | None, asked: ReportRequest
+    run: RunDir, other: RunDir | None, request: ReportRequest
 ) -> tuple[str, dict[str, Any], tuple[str, ...]]:
     """Return the page, its data and the omissions of both, in sentences.
 
@@ -115,9 +115,9 @@ def made_page(
         lists = to_lists(tree, run.vocab, view._replace(min_docs=few_documents(tree)))
     backend = str(run.manifest["backend"])
     overhead = len(html_of("", "", lists, {}).encode()) + 1000
-    box = gather(run, other, asked, overhead)
+    box = gather(run, other, request, overhead)
     card, lead = box.parts["card"], _lead(box.parts)
-    title = asked.title or f"{card['title']}: topics"
+    title = request.title or f"{card['title']}: topics"
     page = html_of(title, f"{backend}, {card['title']}", f"{lead}{lists}", box.texts)
     return page, box.parts, tuple(box.parts["left_out"])
 

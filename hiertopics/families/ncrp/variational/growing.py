@@ -61,8 +61,8 @@ def _drawn(state: State, data: Data, docs: I64) -> tuple[F64, F64]:
     return np.concatenate(rows), np.sum(mass, axis=0)
 
 
-def _look_at(piece: Cells, local: Any, drawn: DocumentSelection) -> tuple[F64, F64]:
-    weighing, docs = drawn
+def _look_at(piece: Cells, local: Any, selection: DocumentSelection) -> tuple[F64, F64]:
+    weighing, docs = selection
     rows, mass, first = [np.empty((0, weighing.n_nodes))], np.zeros(weighing.n_nodes), 0
     for chances in weighing.blocks(piece, local):
         last = first + len(chances)

@@ -303,10 +303,10 @@ def _asked(state: State, given: kernels.Globals, candidates: I32) -> Each:
 
 
 def _restricted(
-    piece: Cells, local: Local, asked: CandidateInput
+    piece: Cells, local: Local, question: CandidateInput
 ) -> tuple[Local, tuple[Floats, F64, F64]]:
     """Answer with words [n_words, n_nodes], documents in slots [n_nodes] and shares."""
-    given, candidates = asked
+    given, candidates = question
     n_words, n_nodes = given.e_table.shape
     words = np.zeros((n_words, n_nodes), given.e_table.dtype)
     slot, shares = np.zeros(n_nodes), np.zeros(candidates.shape)
@@ -338,9 +338,9 @@ def _worth(
     return worth
 
 
-def _bounds(piece: Cells, local: Local, asked: CandidateInput) -> F64:
+def _bounds(piece: Cells, local: Local, question: CandidateInput) -> F64:
     per_doc = np.zeros(len(local.tau))
-    restricted_bounds(piece, local.tau, asked.given, asked.candidates, per_doc)
+    restricted_bounds(piece, local.tau, question.given, question.candidates, per_doc)
     return per_doc
 
 

@@ -317,40 +317,42 @@ def added(parts: list[Sums]) -> Sums:
     return Sums(words, slot, float(sum(part.n_outside for part in parts)), total)
 
 
-def _local_step(piece: Cells, local: Any, given: PassMessage) -> tuple[Any, Sums]:
-    return local, visit(piece, local, given)
+def _local_step(piece: Cells, local: Any, message: PassMessage) -> tuple[Any, Sums]:
+    return local, visit(piece, local, message)
 
 
-def visit(piece: Cells, local: Any, given: PassMessage) -> Sums:
+def visit(piece: Cells, local: Any, message: PassMessage) -> Sums:
     """Do the local step of a piece's documents in place, if there are rounds."""
-    sums = _nothing(given)
-    value = given.visit(piece, local, given, sums)
+    sums = _nothing(message)
+    value = message.visit(piece, local, message, sums)
     return Sums(sums.words, sums.slot, float(sums.outside[0]), value)
 
 
-def visit_some(piece: Cells, local: Any, given: PassMessage, docs: I64) -> Sums:
+def visit_some(piece: Cells, local: Any, message: PassMessage, docs: I64) -> Sums:
     """Do the local step of some of a piece's documents in place; their cells are copied."""
-    sums, value = _nothing(given), 0.0
+    sums, value = _nothing(message), 0.0
     for first, last in spans(piece.ptr[docs + 1] - piece.ptr[docs]):
         here = docs[first:last]
         part = local._replace(**{name: rows[here] for name, rows in local._asdict().items()})
-        value += given.visit(selected(piece, here), part, given, sums)
+        value += message.visit(selected(piece, here), part, message, sums)
         for rows, moved in zip(local, part, strict=True):
             rows[here] = moved
     return Sums(sums.words, sums.slot, float(sums.outside[0]), value)
 
 
-def _nothing(given: PassMessage) -> kernels.Statistics:
-    n_words, n_nodes = given.tables.e_table.shape
-    n_columns = int(given.columns.max(initial=-1)) + 1 if given.schedule.rounds else 0
-    words = np.zeros((n_words, n_columns), given.tables.e_table.dtype)
-    return kernels.Statistics(words, np.zeros(n_nodes), np.zeros(1), given.columns)
+def _nothing(message: PassMessage) -> kernels.Statistics:
+    n_words, n_nodes = message.tables.e_table.shape
+    n_columns = int(message.columns.max(initial=-1)) + 1 if message.schedule.rounds else 0
+    words = np.zeros((n_words, n_columns), message.tables.e_table.dtype)
+    return kernels.Statistics(words, np.zeros(n_nodes), np.zeros(1), message.columns)
 
 
-def _visit(piece: Cells, local: Local, given: PassMessage, sums: kernels.Statistics) -> float:
+def _visit(piece: Cells, local: Local, message: PassMessage, sums: kernels.Statistics) -> float:
     scratch = expectations.scratch_for(len(sums.slot), sums.words.dtype)
     docs = (0, len(local.tau))
-    value = structured_step(piece, *docs, local.tau, given.tables, given.schedule, scratch, sums)
+    value = structured_step(
+        piece, *docs, local.tau, message.tables, message.schedule, scratch, sums
+    )
     return float(value)
 
 
@@ -362,8 +364,8 @@ def words_by_level(state: State, columns: I32) -> Sums:
     return added(state.local.ask(_look, by_path(state, 1, columns)))
 
 
-def _look(piece: Cells, local: Any, given: PassMessage) -> Sums:
-    return visit(piece, Local(local.tau.copy()), given)
+def _look(piece: Cells, local: Any, message: PassMessage) -> Sums:
+    return visit(piece, Local(local.tau.copy()), message)
 
 
 def refit(state: State, sums: Sums) -> None:
