@@ -90,8 +90,8 @@ def show_tree_command(
     )
 
     target, form = chosen_run(run), "json" if as_json else form or "text"
-    asked = TreeRequest(depth, words, words_by, min_docs, n_docs, sides, arrange, cut, supported)
-    shown = at_first(target.tree, asked).depth if form in FIRST_LEVELS else depth
+    request = TreeRequest(depth, words, words_by, min_docs, n_docs, sides, arrange, cut, supported)
+    shown = at_first(target.tree, request).depth if form in FIRST_LEVELS else depth
     if form == "text" and sys.stdout.isatty():
         lines, fewest = tree_on_screen(target, request)
         put_lines(lines)

@@ -117,7 +117,7 @@ def node_support(basis: Basis, found: Sequence[TreeComparison]) -> NodeSupport:
     return NodeSupport(documents, words)
 
 
-def branch_interval(basis: Basis, found: Sequence[Held]) -> dict[str, float | None]:
+def branch_interval(basis: Basis, found: Sequence[TreeComparison]) -> dict[str, float | None]:
     """Return the mean support of the nodes at depth 1, and its 95% interval over resamples.
 
     mean, low, high: from 0 to 1; low and high are None for fewer than ``FEWEST`` resamples. The
@@ -127,7 +127,7 @@ def branch_interval(basis: Basis, found: Sequence[Held]) -> dict[str, float | No
     branches = basis.shares.rows[basis.shares.branches]
     n = len(found)
 
-    def mean(some: Sequence[Held]) -> float:
+    def mean(some: Sequence[TreeComparison]) -> float:
         return float(node_support(basis, some).value[branches].mean()) if len(branches) else 0.0
 
     told = mean(found)

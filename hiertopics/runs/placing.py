@@ -134,7 +134,7 @@ def write_placed(
         for first in firsts
     )
     if form == PARQUET:
-        kinds = placed_kinds(tree, posterior.paths is not None, bool(told.labels))
+        kinds = placed_kinds(tree, posterior.paths is not None, bool(named.labels))
         files.write_whole(path, lambda out: parquet.write(out, blocks, kinds))
     elif form == ".csv":
         files.write_whole(path, lambda out: _write_csv(out, blocks))

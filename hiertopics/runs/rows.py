@@ -265,8 +265,8 @@ def placed_rows(
     node's name (``names_above``), only where somebody named nodes. topic_auto_name: its automatic
     name, where names are given.
     """
-    tree, called = told.tree, names_above(told.tree, told.labels)
-    top = cache(lambda node: words_told(tree, told.vocab, node))
+    tree, called = named.tree, names_above(named.tree, named.labels)
+    top = cache(lambda node: words_told(tree, named.vocab, node))
     rows, chosen = [], np.asarray(docs)
     places = places_of(chosen, tree, theta, paths, lengths)
     for doc, place in zip(chosen.tolist(), places, strict=True):

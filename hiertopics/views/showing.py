@@ -156,9 +156,11 @@ def show_tree(
     Raises UsageError, DataError or RunError.
     """
     target, form = opened(run), form_named(format)
-    asked = TreeRequest(depth, words, words_by, min_docs, docs, sides, arrange, cut, supported, width)
-    tree, view = _viewed(target, asked, format)
-    if asked.fewest is None:
+    request = TreeRequest(
+        depth, words, words_by, min_docs, docs, sides, arrange, cut, supported, width
+    )
+    tree, view = _viewed(target, request, format)
+    if request.fewest is None:
         view = view._replace(min_docs=least_documents(target, format, view.depth))
     text = form.write(tree, target.vocab, view, str(target.manifest["backend"]))
     return text + plain(_groups(target, view)) if format == "text" else text
@@ -175,24 +177,24 @@ def _viewed(target: RunDir, request: TreeRequest, format: str) -> tuple[Tree, Vi
     """Return the tree and what of it is shown; ``min_docs`` is 0 where nobody asked for one."""
     if request.docs is not None and format not in WITH_DOCUMENTS:
         raise UsageError(f"--docs has no meaning for format {format}")
-    if asked.width is not None and format != "svg":
+    if request.width is not None and format != "svg":
         raise UsageError(f"--width has no meaning for format {format}: it is for svg")
-    tree = arranged(target) if asked.arrange else target.supported_tree
-    chosen = asked.words_by
+    tree = arranged(target) if request.arrange else target.supported_tree
+    chosen = request.words_by
     names = names_of(tree, target.vocab, words_by=chosen) if format in WITH_NAMES else None
     # Names are those of the whole tree: a node that stays keeps its name.
     tree = in_order(tree, target.vocab, chosen, "prob" if names else NAME)
-    if asked.supported is not None:
-        tree = supported_part(target, tree, asked.supported)
+    if request.supported is not None:
+        tree = supported_part(target, tree, request.supported)
     labels = labels_of(target, tree)
     if format in FIRST_LEVELS:
-        asked = at_first(tree, asked)
-    if asked.cut is not None:
-        tree = in_levels(tree, parse_cut(asked.cut))
-    view = View(asked.depth, asked.words, asked.fewest or 0, labels=labels, names=names)
-    if asked.width is not None:
-        view = view._replace(width=asked.width)
-    if asked.docs is not None:
+        request = at_first(tree, request)
+    if request.cut is not None:
+        tree = in_levels(tree, parse_cut(request.cut))
+    view = View(request.depth, request.words, request.fewest or 0, labels=labels, names=names)
+    if request.width is not None:
+        view = view._replace(width=request.width)
+    if request.docs is not None:
         from hiertopics.views.documents import (
             documents_of,  # reads the corpus, which most views do not
         )

@@ -13,7 +13,7 @@ from scipy import stats
 
 from hiertopics.corpus.data.support import Transfer
 from hiertopics.fitting import support as module
-from hiertopics.fitting.resampling import Held, headed
+from hiertopics.fitting.resampling import TreeComparison, headed
 from hiertopics.fitting.support import against, support
 from hiertopics.runs.artifacts import write_beside
 from hiertopics.runs.rundir import OUTLINES, RunDir
@@ -29,11 +29,11 @@ FOUND = (0.9, 0.5, 0.7, 0.6, 0.8)
 def unfitted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have resamples say what ``FOUND`` does, without a fit."""
 
-    def told(*args: Any) -> Held:
+    def told(*args: Any) -> TreeComparison:
         basis, number = args[1](), args[4]
         n_nodes = len(basis.shares.parent)
         found = Transfer(np.full(n_nodes, FOUND[number % len(FOUND)]), np.zeros(n_nodes))
-        return Held(found, None)
+        return TreeComparison(found, None)
 
     monkeypatch.setattr(module, "_resample", told)
 

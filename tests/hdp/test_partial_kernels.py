@@ -154,7 +154,7 @@ def test_blocks_pieces_and_workers_change_no_byte(
 def test_changes_are_taken_once() -> None:
     cells, amounts = np.array([5, 3, 0]), np.array([1, -1, 9], np.int32)
     written: Any = SimpleNamespace(n_changes=np.array([2]), cells=cells, amounts=amounts)
-    changes = blocks.Changes(1000)
+    changes = blocks.CountChanges(1000)
     changes.take(written)
     changes.take(written)
     taken, by = changes.told()

@@ -18,7 +18,7 @@ import hiertopics
 from hiertopics.corpus.data.membership import single_root
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.corpus.data.treeshares import main_topics
-from hiertopics.runs.rows import Told, placed_rows
+from hiertopics.runs.rows import NamedTree, placed_rows
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.documents import docs_text
 from hiertopics.views.remarks import counted_at
@@ -188,7 +188,9 @@ def test_only_a_document_with_nothing_below_the_root_is_at_the_root() -> None:
     )
     theta = sparse.csr_array([[1.0, 0, 0, 0], [0.9, 0, 0.1, 0], [0, 0, 0, 1.0]])
     assert main_topics(tree, theta).tolist() == [0, 2, 0]
-    rows = placed_rows(Told(tree, ("a", "b")), theta, None, None, np.array([3, 3, 3]), range(3))
+    rows = placed_rows(
+        NamedTree(tree, ("a", "b")), theta, None, None, np.array([3, 3, 3]), range(3)
+    )
     assert [row["topic"] for row in rows] == [0, 2, None]
     assert [row["topics"] for row in rows] == [[[0, 1.0]], [[2, 0.1]], []]
     assert [row["main_path"] for row in rows] == [[[0, 1.0]], [[2, 0.1]], []]

@@ -139,7 +139,7 @@ class _Gathering:
         }
         whole = _arranged(run)
         self.tree = self._part(run, whole)
-        self.ranked = in_order(whole, run.vocab, asked.words_by)
+        self.ranked = in_order(whole, run.vocab, request.words_by)
         self.labels = labels_of(run, self.tree)
         self.number = np.empty(0, dtype=np.int64)
         self.n_listed = 0

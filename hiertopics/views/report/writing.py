@@ -103,15 +103,15 @@ def made_page(
     Raises UsageError, DataError or RunError.
     """
     # Names are those of the whole tree: a node that stays keeps its name.
-    tree = in_order(run.supported_tree, run.vocab, asked.words_by)
-    if asked.supported is not None:
-        tree = supported_part(run, tree, asked.supported)
-    if asked.cut is not None and not tree.is_flat:
-        tree = in_levels(tree, parse_cut(asked.cut))
+    tree = in_order(run.supported_tree, run.vocab, request.words_by)
+    if request.supported is not None:
+        tree = supported_part(run, tree, request.supported)
+    if request.cut is not None and not tree.is_flat:
+        tree = in_levels(tree, parse_cut(request.cut))
     labels = labels_of(run, tree, quiet=True)
     view = View(n_words=PLAIN_WORDS, labels=labels)
     lists = to_lists(tree, run.vocab, view)
-    if len(lists) > PLAIN_PART * asked.limit:
+    if len(lists) > PLAIN_PART * request.limit:
         lists = to_lists(tree, run.vocab, view._replace(min_docs=few_documents(tree)))
     backend = str(run.manifest["backend"])
     overhead = len(html_of("", "", lists, {}).encode()) + 1000
