@@ -68,7 +68,7 @@ class DrawInput(NamedTuple):
     seeds: Seeds
 
 
-Kept = Callable[[InCells, Local, DTypeLike], tuple[Any, None]]
+PieceConverter = Callable[[InCells, Local, DTypeLike], tuple[Any, None]]
 
 
 def is_wanted(settings: Any) -> bool:
@@ -77,7 +77,7 @@ def is_wanted(settings: Any) -> bool:
 
 
 def start(
-    data: Data, settings: Any, context: Context, kept: Kept, dtype: DTypeLike
+    data: Data, settings: Any, context: Context, kept: PieceConverter, dtype: DTypeLike
 ) -> tuple[Responsibilities, dict[str, Any]]:
     """Return q(z) of a draw with its counts, and the draw's other values, by field.
 

@@ -105,7 +105,7 @@ class Estimates(NamedTuple, Generic[FittedT, InferenceT]):
     step: Callable[[FittedT, Data, Settings[Model, InferenceT], Context, SweepVariant], float]
 
 
-Kept = Annotated[
+ResponsibilityStorage = Annotated[
     Literal["auto", "few", "all"],
     Meta(
         description="Storage of responsibilities. few: few entries per pair of document and word, "
@@ -140,7 +140,7 @@ class ZeroModel(Model, frozen=True, kw_only=True):
 class ZeroPoints(PointInference, frozen=True, kw_only=True):
     """The schedule of hdp-pcvb0."""
 
-    responsibilities: Kept = "auto"
+    responsibilities: ResponsibilityStorage = "auto"
     start: Start = "random"
     start_sweeps: StartSweeps = 100
     burst_start: BurstStart = START
@@ -150,7 +150,7 @@ class ZeroPoints(PointInference, frozen=True, kw_only=True):
 class ZeroPosteriors(PosteriorInference, frozen=True, kw_only=True):
     """The schedule of hdp-cvb0."""
 
-    responsibilities: Kept = "auto"
+    responsibilities: ResponsibilityStorage = "auto"
     start: Start = "random"
     start_sweeps: StartSweeps = 100
     burst_start: BurstStart = START
@@ -216,7 +216,7 @@ def collapsed(
     state_type: type[StateT],
     estimated: Estimates[StateT, InferenceT],
     variant: SweepVariant,
-    of_draw: beginnings.Kept | None = None,
+    of_draw: beginnings.PieceConverter | None = None,
     model: type[Model] = Model,
 ) -> Backend[Corpus, Data, StateT, Settings[Model, InferenceT]]:
     """Return the backend of two choices; its states have the fields that both of them fill.
@@ -350,7 +350,11 @@ of_posteriors = WHOLE._replace(Inference=ZeroPosteriors)
 
 
 def plain(
-    state_type: Any, of: Any, variant: SweepVariant, of_draw: beginnings.Kept, begin: Begin
+    state_type: Any,
+    of: Any,
+    variant: SweepVariant,
+    of_draw: beginnings.PieceConverter,
+    begin: Begin,
 ) -> Backend[Corpus, Data, Any, Any]:
     """Return a backend of order zero, which goes on with further documents."""
     return going_on(collapsed(state_type, of, variant, of_draw, ZeroModel), begin)

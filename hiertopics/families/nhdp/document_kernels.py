@@ -13,7 +13,7 @@ import numpy as np
 from hiertopics.base.arrays import F64, I32, I64, Floats
 from hiertopics.families.flat.burst_kernels import TableRule, seated
 from hiertopics.families.flat.layout import Cells
-from hiertopics.families.nhdp.layout import Ancestry, Kept, Local
+from hiertopics.families.nhdp.layout import Ancestry, Local, StoredResponsibilities
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.simd import weigh_shares
 from hiertopics.numeric.special import fill_row
@@ -22,7 +22,7 @@ STEPS = np.float32(65535)
 
 
 @kernel()
-def unpack(kept: Kept, row: Floats) -> None:
+def unpack(kept: StoredResponsibilities, row: Floats) -> None:
     """Write the stored responsibilities to ``row``."""
     rooted = kept.itemsize == 2
     kind = row.dtype.type
@@ -33,7 +33,7 @@ def unpack(kept: Kept, row: Floats) -> None:
 
 
 @kernel()
-def pack(row: Floats, kept: Kept) -> None:
+def pack(row: Floats, kept: StoredResponsibilities) -> None:
     """Store a row of responsibilities, all at least 0."""
     kind = row.dtype.type
     if kept.itemsize == 2:
@@ -155,7 +155,13 @@ def choose(
 
 @kernel()
 def keep(
-    cells: Cells, first: int, last: int, dense: Floats, own: I32, lengths: I64, resp: Kept
+    cells: Cells,
+    first: int,
+    last: int,
+    dense: Floats,
+    own: I32,
+    lengths: I64,
+    resp: StoredResponsibilities,
 ) -> None:
     """Write q(z) of documents ``first`` to ``last`` at their own nodes, scaled to sum to 1.
 

@@ -20,7 +20,7 @@ from hiertopics.base.axes import Axes
 LANES = 16
 LONGEST_LANE = 32
 
-Kept = U16 | Floats
+StoredResponsibilities = U16 | Floats
 
 
 class Shape(NamedTuple):
@@ -93,7 +93,7 @@ class Local(NamedTuple):
     node: Annotated[I32, Axes("n_entries", below="n_nodes")]
     n: Annotated[Floats, Axes("n_entries")]
     first_resp: Annotated[I64, Axes("n_docs+1", least=0)]
-    resp: Annotated[Kept, Axes("n_resp", least=0)]
+    resp: Annotated[StoredResponsibilities, Axes("n_resp", least=0)]
 
     def flaw(self, n_pairs: I64, parent: I32) -> str | None:
         """Return an error about documents with so many pairs [n_docs], None if there is none.
@@ -131,7 +131,7 @@ class BurstyLocal(NamedTuple):
     node: Annotated[I32, Axes("n_entries", below="n_nodes")]
     n: Annotated[Floats, Axes("n_entries")]
     first_resp: Annotated[I64, Axes("n_docs+1", least=0)]
-    resp: Annotated[Kept, Axes("n_resp", least=0)]
+    resp: Annotated[StoredResponsibilities, Axes("n_resp", least=0)]
     pair_tables: Annotated[Floats, Axes("n_pairs", least=0)]
 
     @property

@@ -19,7 +19,7 @@ from hiertopics.families.flat.layout import Cells
 from hiertopics.families.nhdp.document_kernels import pack, unpack
 from hiertopics.families.nhdp.lane_kernels import lay_inner, lay_out, most_columns, room_for_places
 from hiertopics.families.nhdp.lane_simd import settle_inner, settle_lanes, weigh_inner, weigh_lanes
-from hiertopics.families.nhdp.layout import LANES, Ancestry, Kept, Local
+from hiertopics.families.nhdp.layout import LANES, Ancestry, Local, StoredResponsibilities
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.simd import aligned_rows, prefetch_row
 from hiertopics.numeric.special import digamma, fill_row
@@ -140,7 +140,7 @@ def sweep_block(
 def visit(
     words: I32,
     tokens: Floats,
-    resp: Kept,
+    resp: StoredResponsibilities,
     n_wk: Floats,
     eta: float,
     node: U32,

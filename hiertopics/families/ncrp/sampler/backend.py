@@ -225,11 +225,11 @@ def held_by_sweep(settings: Settings) -> int:
     return 0
 
 
-Held = Callable[[Settings], int]
+SweepBytes = Callable[[Settings], int]
 """The bytes of each word and node that sweeps hold besides the state."""
 
 
-def at_most(held: Held, corpus: Bags, settings: Settings, n_nodes: int) -> int:
+def at_most(held: SweepBytes, corpus: Bags, settings: Settings, n_nodes: int) -> int:
     """Return the bytes of tokens and counts, and of the largest other arrays.
 
     That is the start, a sweep, which holds so many bytes, or the summary. Tokens of a corpus in
@@ -248,12 +248,12 @@ def at_most(held: Held, corpus: Bags, settings: Settings, n_nodes: int) -> int:
     return KEPT + counts + tokens + max(start, documents + max(sweeps, summary))
 
 
-def memory(held: Held, corpus: Bags, settings: Settings) -> int:
+def memory(held: SweepBytes, corpus: Bags, settings: Settings) -> int:
     """Return the bytes of a fit, assuming that the tree stays as large as its first one."""
     return at_most(held, corpus, settings, nodes_for(corpus, settings))
 
 
-def memory_from(held: Held, state: State, corpus: Bags, settings: Settings) -> int:
+def memory_from(held: SweepBytes, state: State, corpus: Bags, settings: Settings) -> int:
     """Return the bytes of a fit whose tree is as large as that of a state."""
     return at_most(held, corpus, settings, int((state.chain.visits > 0).sum()))
 
@@ -379,7 +379,7 @@ def _fitted(tree: Tree) -> FittedTree:
 
 def sampler(
     sweep: Sweep,
-    held: Held = held_by_sweep,
+    held: SweepBytes = held_by_sweep,
     summarise: Callable[[State, Data, Settings, Context], Summary] = summarise,
     *,
     remote_tasks: bool = False,
