@@ -18,6 +18,7 @@ from hiertopics.families.chdp import maximum_kernels as maximum
 from hiertopics.families.chdp.config import Sampled
 from hiertopics.families.chdp.gibbs_state import group_weights
 from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR
+from hiertopics.numeric.priors import GammaPrior
 
 ALPHA, GAMMA = 0.8, 1.3
 HELD = Sampled(alpha_doc=False, alpha_group=False, gamma=False, eta=False)
@@ -165,10 +166,10 @@ def test_the_order_is_drawn_under_gamma_where_that_is_held(
     state, data = begin(with_parents(ROWS, [[0], [1]], 2), settings)
     given = []
 
-    def redraw(log_weights: Any, gamma: float | None, rng: Any) -> Any:
+    def redraw(log_weights: Any, gamma: float | GammaPrior, rng: Any) -> Any:
         given.append(gamma)
         return np.arange(len(log_weights))
 
     monkeypatch.setattr(gibbs, "redraw_order", redraw)
     advance(state, data, settings, 1)
-    assert given == [None if sampled else 2.5]
+    assert given == [CONCENTRATION_PRIOR if sampled else 2.5]
