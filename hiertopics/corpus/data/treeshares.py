@@ -19,6 +19,9 @@ from hiertopics.corpus.data.tree import ROOT, Tree
 CELLS = 1 << 21
 """Scores of pairs held at a time: 16 MB."""
 
+ALIKE = 1e-9
+"""Two shares of a document that differ by less count as equal: sums are rounded."""
+
 FULL = 0.1
 """A matrix with a larger share of entries that are not 0 is multiplied as a dense one."""
 
@@ -149,7 +152,7 @@ def descend(shares: TreeShares, *, settles: bool = False) -> I64:
         goes = largest > 0
         if settles and node:
             own = columns[:, [node]].toarray()[docs, 0] - block.sum(axis=1)
-            goes &= own <= largest
+            goes &= own <= largest + ALIKE
         for child in np.unique(best[goes]).tolist():
             here[int(children[child])] = docs[goes & (best == child)]
     return at

@@ -14,6 +14,7 @@ from hiertopics.base.errors import HiertopicsError
 from hiertopics.corpus.data.columns import moments
 from hiertopics.corpus.data.corpus import Corpus, Tags
 from hiertopics.corpus.data.tree import ROOT, Tree
+from hiertopics.corpus.data.treeshares import ALIKE
 from hiertopics.runs.documents import Documents
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
@@ -118,7 +119,7 @@ def _main_path(below: sparse.csr_array, layout: Layout) -> I64:
             goes = shares.max(axis=1) > 0
             if place not in (ROOT, top):
                 own = columns[:, [place]].toarray()[docs, 0] - shares.sum(axis=1)
-                goes &= own <= shares.max(axis=1)
+                goes &= own <= shares.max(axis=1) + ALIKE
             home[docs] = np.where(goes, children[shares.argmax(axis=1)], place)
     return home
 
