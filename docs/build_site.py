@@ -133,7 +133,7 @@ def stage(folder: Path, gallery: Path | None) -> None:
 
 def _source_page(source: str) -> str:
     """Return the page of a source file, which the search does not look into."""
-    language = {".py": "python", ".sh": "bash"}.get(Path(source).suffix, "text")
+    language = {".py": "python", ".sh": "bash", ".toml": "toml"}.get(Path(source).suffix, "text")
     text = (ROOT / source).read_text(encoding="utf-8")
     return f"---\nsearch:\n  exclude: true\n---\n# {source}\n\n````{language}\n{text}````\n"
 
