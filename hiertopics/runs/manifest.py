@@ -52,8 +52,19 @@ def _names_texts(value: Any) -> bool:
 
 
 def _describes_corpus(value: Any) -> bool:
-    prints = ("fingerprint", "text_fingerprint")
-    return isinstance(value, dict) and all(_is_text(value.get(name)) for name in prints)
+    prints, sizes = (
+        ("fingerprint", "text_fingerprint"),
+        ("n_docs", "n_empty", "n_words", "n_tokens"),
+    )
+    return (
+        isinstance(value, dict)
+        and all(_is_text(value.get(name)) for name in prints)
+        and all(value.get(name) is None or _is_size(value[name]) for name in sizes)
+    )
+
+
+def _is_size(value: Any) -> bool:
+    return type(value) is int and value >= 0
 
 
 ENTRIES: Mapping[str, Entry] = {
@@ -73,7 +84,7 @@ SOMETIMES: Mapping[str, Entry] = {
     FILES: _names_texts,
     PARENTS: lambda value: isinstance(value, list) and all(isinstance(one, dict) for one in value),
     MADE_BY: _is_text,
-    SEALED_FROM: lambda value: type(value) is int and value >= 0,
+    SEALED_FROM: _is_size,
 }
 """Entries that only some manifests have, likewise."""
 

@@ -130,6 +130,8 @@ def test_no_number_and_an_old_nan_in_metrics_are_read(
         ("backend", None),
         ("corpus", {}),
         ("corpus", [1]),
+        ("corpus", {"fingerprint": "a", "text_fingerprint": "b", "n_docs": "many"}),
+        ("corpus", {"fingerprint": "a", "text_fingerprint": "b", "n_tokens": -1}),
         ("split", 7),
         ("objective", "low"),
         ("peak_memory_bytes", None),
