@@ -96,7 +96,7 @@ def test_what_kernels_call_is_a_part_of_them_whoever_calls_it_first(tmp_path: Pa
 
     assert foreign(2) == 5
     (part,) = doubled.twin.overloads.values()
-    assert type(part.library).__name__ == "_Part"
+    assert type(part.library).__name__ == "_LinkedLibrary"
     assert module["doubled_thrice"](1, 2) == 12
     (whole,) = module["doubled_thrice"].overloads.values()
     assert type(whole.library).__name__ == "_Whole"
