@@ -30,8 +30,20 @@ def folder(tmp_path: Path) -> Path:
 
 
 WITH_COMMANDS = [page for page in PAGES if fences(page.read_text(encoding="utf-8"), "bash")]
-OF_MODELS = ("bursts", "chdp", "hca", "hdp", "ncrp", "nhdp", "tssb")
-OF_EVERYBODY = [page for page in WITH_COMMANDS if page.stem not in OF_MODELS]
+BY_NIGHT = (
+    "bursts",
+    "chdp",
+    "formats",
+    "hca",
+    "hdp",
+    "ncrp",
+    "nhdp",
+    "questions",
+    "report",
+    "tssb",
+)
+"""Pages of single models, and of commands that the tests of their own folders run."""
+EACH_DAY = [page for page in WITH_COMMANDS if page.stem not in BY_NIGHT]
 FIRST_FIT = "hiertopics fit data-samples/docstrings.ldac"
 """Several pages open with it; it is run once, and found finished where it is typed again."""
 
@@ -47,7 +59,7 @@ def first_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", daily(WITH_COMMANDS, *OF_EVERYBODY), ids=name_of)
+@pytest.mark.parametrize("page", daily(WITH_COMMANDS, *EACH_DAY), ids=name_of)
 def test_the_commands_of_a_page_work(
     page: Path, folder: Path, request: pytest.FixtureRequest
 ) -> None:
