@@ -83,7 +83,7 @@ MAKING = {
     "merge": "there already",
     "drop": "there already",
     "edit": "there already",
-    "import": "there already",
+    "import": "a run already",
     "shape": "there already",
     "consensus": "a run already",
 }
