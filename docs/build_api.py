@@ -1,6 +1,6 @@
-"""Write the reference of the Python side from docstrings: ``python docs/build_api.py FOLDER``.
+"""Pages of the Python reference, made from docstrings for the site (``build_site.py``).
 
-``build_site.py`` takes these pages into the site. A docstring here is sentences; "name: meaning" in
+A docstring here is sentences; "name: meaning" in
 one explains a parameter or a field, and becomes an item of a list.
 """
 
@@ -12,7 +12,6 @@ import importlib
 import inspect
 import pkgutil
 import re
-import sys
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -311,17 +310,3 @@ def _testing_page() -> str:
 def pages() -> dict[str, str]:
     """Return the text of each page by the name of its file."""
     return {**{name: _page(page) for name, page in PLAN.items()}, "testing.md": _testing_page()}
-
-
-def main() -> None:
-    """Write all pages to the folder of the first argument."""
-    if len(sys.argv) != 2:
-        sys.exit("usage: python docs/build_api.py FOLDER")
-    folder = Path(sys.argv[1])
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in pages().items():
-        (folder / name).write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

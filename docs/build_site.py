@@ -44,7 +44,7 @@ FOREIGN = (
     ),
     re.compile(r"(?:@import\s+(?:url\()?|url\()[\"']?((?:https?:)?//[^\s\"')]+)"),
 )
-"""What a browser fetches without a click: sources of elements, style sheets, imports, images."""
+"""Patterns of the addresses that a browser loads without a click: scripts, styles, images."""
 
 
 class PlanLoader(yaml.SafeLoader):

@@ -22,7 +22,7 @@ from hiertopics.views.showing import show_tree
 Copied = Callable[..., Path]
 Call = Callable[..., Any]
 FOUND = (0.9, 0.5, 0.7, 0.6, 0.8)
-"""What the resamples of these tests say of every node, one after the other."""
+"""Support of every node by the first resample, the second one, and so on."""
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
-"""Nodes of several trees: how alike, and which is which.
+"""Affinities of the nodes of several trees, and pairs of nodes that match.
 
-Over the same documents and words (``Marks``), or over words of which they share some
-(``TreeNodes``).
+``Marks`` compares trees over the same documents and words. ``TreeNodes`` compares trees that share
+only some of their words.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class Format:
     named: names its own words, so that no vocabulary file goes with it. doc_names: the file that
     ``write`` makes holds the names of documents. xml_labels: an XML file beside it names columns
     that are labels. folder: is a folder, which holds all that belongs to the corpus. layered: may
-    hold several tables, of which ``layer`` takes one.
+    hold several tables; ``layer`` names the one that is read.
     """
 
     module: str

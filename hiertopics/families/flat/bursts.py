@@ -13,7 +13,7 @@ from hiertopics.numeric.pitman_yor_kernels import MeanTables
 from hiertopics.numeric.priors import GammaPrior
 
 BURST_PRIOR = GammaPrior(1.0, 1e-3)
-"""Of the concentration b of documents."""
+"""Prior of the concentration b of documents (theory/bursts)."""
 
 Bursts = Annotated[
     Literal["none", "document"],

@@ -38,7 +38,7 @@ ROW, MOST_ROW = 6.5, 10.0
 would have no room for its words, but not more than the larger."""
 
 FULL = 0.97
-"""Share of the room of several lanes that boxes may take: none is cut in two."""
+"""Boxes fill at most this share of several lanes, so that no box is cut in two."""
 
 INK, PAPER, JOINED, FAINT = "#14202e", "#ffffff", "#eceff3", "#4a5868"
 GREY = (215.0, 0.12, 0.88)

@@ -37,8 +37,7 @@ from hiertopics.views.report.documents import (
     leading,
     shares_of,
 )
-from hiertopics.views.report.lead import LeadInput as LeadOf
-from hiertopics.views.report.lead import lead_part
+from hiertopics.views.report.lead import LeadInput, lead_part
 from hiertopics.views.report.matching import (
     comparison_part,
     named,
@@ -132,7 +131,7 @@ class _Gathering:
     """One report in the making: what is needed more than once, and what had to be left out."""
 
     def __init__(self, run: RunDir, other: RunDir | None, request: ReportRequest) -> None:
-        self.run, self.other, self.asked = run, other, request
+        self.run, self.other, self.request = run, other, request
         self.left_out: list[str] = []
         self.tags: dict[str, Tags] = {
             name: tags_of(run, name, path) for name, path in parse_sides(request.sides).items()
@@ -158,11 +157,11 @@ class _Gathering:
 
     @property
     def limit(self) -> str:
-        return f"the page would be larger than {size_told(self.asked.limit)} (--limit)"
+        return f"the page would be larger than {size_told(self.request.limit)} (--limit)"
 
     def sizes(self) -> list[tuple[int, int]]:
         """Return (fewest documents of a node, words per node), the most that is shown first."""
-        words = self.asked.words
+        words = self.request.words
         most = int(self.tree.branch_docs[self.tree.shown].max(initial=0))
         fewest = [0, 0, 0, *(max(int(most * share), 2) for share in (0.001, 0.003, 0.01, 0.03))]
         return list(zip(fewest, [words, words // 2, 8, 8, 8, 8, 8], strict=True))
@@ -179,8 +178,8 @@ class _Gathering:
         if hidden:
             small = f"{hidden} nodes with fewer than {min_docs} documents are left out"
             self.left_out.append(f"{small}: {self.limit}")
-        if n_words < self.asked.words:
-            fewer = f"topics have {n_words} words by each order instead of {self.asked.words}"
+        if n_words < self.request.words:
+            fewer = f"topics have {n_words} words by each order instead of {self.request.words}"
             self.left_out.append(f"{fewer}: {self.limit}")
         background = self._background()
         words = words_of(tree, layout, background, max(n_words, 1))
@@ -201,7 +200,7 @@ class _Gathering:
         box.put("program", f"hiertopics {__version__}")
         box.put("key", key_of(run, self.labels))
         box.put("run", named(run))
-        box.put("title", self.asked.title or corpus_name(str(run.experiment.data.corpus)))
+        box.put("title", self.request.title or corpus_name(str(run.experiment.data.corpus)))
         box.put("card", card_of(run))
         box.put(
             "tree",
@@ -241,7 +240,7 @@ class _Gathering:
         self._put_columns(box)
         self._put_lead(box)
         self._put_comparison(box)
-        if not self.asked.text:
+        if not self.request.text:
             self.left_out.append("words and texts of single documents are left out (--no-text)")
             return
         self._put_texts(box)
@@ -255,9 +254,9 @@ class _Gathering:
 
     def _part(self, run: RunDir, tree: Tree) -> Tree:
         """Return what the report shows of a run's tree."""
-        if self.asked.supported is not None and run is self.run:
-            tree = supported_part(run, tree, self.asked.supported)
-        return tree if self.asked.cut is None else in_levels(tree, parse_cut(self.asked.cut))
+        if self.request.supported is not None and run is self.run:
+            tree = supported_part(run, tree, self.request.supported)
+        return tree if self.request.cut is None else in_levels(tree, parse_cut(self.request.cut))
 
     def _put(
         self, box: Box, name: str, plans: Iterable[tuple[str, Callable[[], Any]]], nothing: str
@@ -308,7 +307,7 @@ class _Gathering:
         tags = {**self.known.tags, **self.tags}
         tree, layout, shares = self.placed
         nouns = "words" if tree.vectors is None else "rows"
-        known = LeadOf(tree, layout, shares, tags, box.parts["card"], nouns)
+        known = LeadInput(tree, layout, shares, tags, box.parts["card"], nouns)
         self._put(box, "lead", [("", partial(lead_part, known))], "the paragraph is left out")
 
     def _put_comparison(self, box: Box) -> None:
@@ -320,7 +319,7 @@ class _Gathering:
         shared = same_documents(self.run, self.other)
         shares = shares_of(self.other, tree, layout) if shared else None
         args = (self.run, *self.placed, self.other, tree, layout, shares)
-        ranked = in_order(whole, self.other.vocab, self.asked.words_by)
+        ranked = in_order(whole, self.other.vocab, self.request.words_by)
         part = partial(comparison_part, *args, ranked)
         plans = [
             ("", partial(part, self.kept)),
