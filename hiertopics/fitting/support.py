@@ -386,7 +386,7 @@ def _written(
 
 
 def foundation(record: Mapping[str, Any]) -> tuple[bool, bool, bool, int, int]:
-    """Return what orders records of support.json, the better-founded one last.
+    """Return the sort key of a record of support.json: better-founded records have larger keys.
 
     Whether fits had the iterations that they need, whether there are enough resamples, whether the
     resamples were fitted; the number of resamples; their iterations.
@@ -410,7 +410,7 @@ def _before(run: RunDir) -> dict[str, Any] | None:
 
 
 def _doubts(n: int, made: Made) -> Iterator[str]:
-    """Yield what makes a result uncertain."""
+    """Yield the reasons why a result is uncertain."""
     if made.is_short:
         yield (
             f"a fit to a resample needs {made.needed} iterations, and these have "

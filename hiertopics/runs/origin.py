@@ -167,7 +167,7 @@ def refuse_unlike(runs: Sequence[RunDir], command: str) -> None:
 
 
 def refuse_unequal_splits(runs: Sequence[RunDir]) -> None:
-    """Raise UsageError unless runs put the same aside; the error says what can be done instead."""
+    """Raise UsageError unless all runs have one split; the error names a way to compare them."""
     others = [run for run in runs if run.split.hash != runs[0].split.hash]
     if not others:
         return
@@ -186,7 +186,7 @@ def refuse_unequal_splits(runs: Sequence[RunDir]) -> None:
 
 
 def _corpora_told(runs: Sequence[RunDir]) -> str:
-    """Return which corpus each run has, and how large it is; of a common name the whole path."""
+    """Return the corpus of each run and its size as text. Corpora of one name have their paths."""
     paths = [str(run.experiment.data.corpus) for run in runs]
     names = list(map(corpus_name, paths))
     if len(set(names)) < len(set(paths)):
@@ -197,7 +197,7 @@ def _corpora_told(runs: Sequence[RunDir]) -> str:
 
 
 def _splits_told(runs: Sequence[RunDir]) -> str:
-    """Return what each run holds out, and from how many documents and words."""
+    """Return the held-out part of each run, and the size of its corpus, as text."""
     told = [
         f"{run.experiment.data.holdout} of {_n_docs(run)} documents with {_n_words(run)} words"
         for run in runs

@@ -151,7 +151,7 @@ def _refuse_confusion(source: Source, target: Path, config: DataConfig) -> None:
 
 
 def _losses(corpus: Corpus | Vectors, name: str) -> list[str]:
-    """Return what no written file holds; names that are words are in the vocabulary."""
+    """Return notes on lost names of documents. Names that are words are in the vocabulary."""
     words = corpus.columns if isinstance(corpus, Vectors) else corpus.vocab
     if FORMATS[name].doc_names or corpus.doc_ids is None or corpus.doc_ids == words:
         return []

@@ -22,13 +22,13 @@ LETTER = 0.55 * FONT
 """About the width of a letter; SVG does not measure text."""
 
 STRIP = 5.0
-"""The width of a single root, which all boxes are to the right of."""
+"""Width of the strip of a single root. All boxes stand to the right of it."""
 
 COLUMN = 32.0
 """The least width of a box where flat topics stand side by side."""
 
 LOW = 3.2
-"""Lower siblings are joined to one box: no line of words fits in."""
+"""Siblings with less height than this are joined to one box: no line of words fits in them."""
 
 LEAST_HIGH, MOST_HIGH = 50.0, 230.0
 """Heights of a figure; the larger one is that of the text of a page."""
@@ -50,8 +50,8 @@ class Box(NamedTuple):
     node: int
     x: float
     y: float
-    wide: float
-    high: float
+    width: float
+    height: float
     rest: tuple[int, ...] = ()
 
 
@@ -66,7 +66,7 @@ class Plan(NamedTuple):
     focus: int
     left: float
     width: float
-    high: float
+    height: float
     levels: int
     lanes: int
     scale: float
@@ -84,14 +84,14 @@ def to_svg(tree: Tree, vocab: Sequence[str], view: View) -> str:
     have equal bytes.
     """
     plan = _planned(tree, view)
-    size = {"width": f"{_told(plan.width)}mm", "height": f"{_told(plan.high)}mm"}
-    box = f"0 0 {_told(plan.width)} {_told(plan.high)}"
+    size = {"width": f"{_told(plan.width)}mm", "height": f"{_told(plan.height)}mm"}
+    box = f"0 0 {_told(plan.width)} {_told(plan.height)}"
     font = {"font-family": "sans-serif", "font-size": _told(FONT), "fill": INK}
     svg = Element("svg", {"xmlns": NAMESPACE, **size, "viewBox": box, **font})
     SubElement(svg, "title").text = "Tree of topics; areas are shares of all words"
     if tree.arrangement is not None:
         SubElement(svg, "desc").text = _safe(tree.arrangement.note)
-    back = {"width": _told(plan.width), "height": _told(plan.high), "fill": PAPER}
+    back = {"width": _told(plan.width), "height": _told(plan.height), "fill": PAPER}
     SubElement(svg, "rect", back)
     if plan.focus != ROOT:
         _draw_strip(svg, tree, vocab, view, plan)
@@ -135,7 +135,7 @@ def _boxes(tree: Tree, view: View, plan: Plan) -> Iterator[Box]:
     heights = [float(tree.subtree_weight[node]) * plan.scale for node in first]
     lane, at, begin = 0, 0.0, 0
     for place, high in enumerate(heights):
-        if at > 0 and at + high > plan.high and lane + 1 < plan.lanes:
+        if at > 0 and at + high > plan.height and lane + 1 < plan.lanes:
             yield from _stack(tree, view, plan, first[begin:place], _lane(plan, lane), 0.0)
             lane, at, begin = lane + 1, 0.0, place
         at += high
@@ -159,7 +159,7 @@ def _stack(
         yield box
         if not box.rest:
             children = view.children(tree, box.node).tolist()
-            waiting += [*_siblings(tree, plan, children, box.x + box.wide, box.y)][::-1]
+            waiting += [*_siblings(tree, plan, children, box.x + box.width, box.y)][::-1]
 
 
 def _siblings(tree: Tree, plan: Plan, nodes: Sequence[int], x: float, y: float) -> Iterator[Box]:
@@ -172,16 +172,16 @@ def _siblings(tree: Tree, plan: Plan, nodes: Sequence[int], x: float, y: float) 
         y += high
     if n_high < len(nodes):
         rest = tuple(nodes[n_high:])
-        yield Box(rest[0], x, y, plan.column, min(sum(heights[n_high:]), plan.high - y), rest)
+        yield Box(rest[0], x, y, plan.column, min(sum(heights[n_high:]), plan.height - y), rest)
 
 
 def _draw_strip(svg: Element, tree: Tree, vocab: Sequence[str], view: View, plan: Plan) -> None:
-    box = Box(plan.focus, 0.0, 0.0, STRIP, plan.high)
+    box = Box(plan.focus, 0.0, 0.0, STRIP, plan.height)
     group = _group(svg, box, _colour(*GREY), f"{_title(tree, vocab, view, plan.focus)}")
-    middle = f"translate({_told(STRIP / 2 + FONT / 3)} {_told(plan.high / 2)}) rotate(-90)"
+    middle = f"translate({_told(STRIP / 2 + FONT / 3)} {_told(plan.height / 2)}) rotate(-90)"
     how = {"transform": middle, "text-anchor": "middle", "font-weight": "600"}
     words = view.label(plan.focus).name or view.words(tree, plan.focus, vocab)
-    (line, *_) = _lines(visible(words), int((plan.high - 2 * PAD) / LETTER), 1) or [""]
+    (line, *_) = _lines(visible(words), int((plan.height - 2 * PAD) / LETTER), 1) or [""]
     SubElement(group, "text", how).text = _safe(line)
 
 
@@ -199,19 +199,19 @@ def _draw_node(
     group = _group(svg, box, fill, _title(tree, vocab, view, node))
     if is_weak(tree, node):
         group.set("opacity", "0.55")
-    if box.high < LOW:
+    if box.height < LOW:
         return
     share = _percent(float(tree.subtree_weight[node]))
     name, words = visible(view.label(node).name), visible(view.words(tree, node, vocab))
-    letters = int((box.wide - 2 * PAD) / LETTER)
-    n_lines = max(int((box.high - PAD) / LEADING), 1)
+    letters = int((box.width - 2 * PAD) / LETTER)
+    n_lines = max(int((box.height - PAD) / LEADING), 1)
     first = letters - len(share) - 1
     written = _lines(name, first, n_lines) if name else []
     written += _lines(words, first if not name else letters, n_lines - len(written))
-    top = box.y + (box.high / 2 + FONT / 3 if n_lines == 1 else PAD / 2 + FONT)
+    top = box.y + (box.height / 2 + FONT / 3 if n_lines == 1 else PAD / 2 + FONT)
     _write(group, box.x + PAD, top, written)
     if first > 0:
-        at = {"x": _told(box.x + box.wide - PAD), "y": _told(top), "text-anchor": "end"}
+        at = {"x": _told(box.x + box.width - PAD), "y": _told(top), "text-anchor": "end"}
         SubElement(group, "text", at).text = share
 
 
@@ -230,18 +230,18 @@ def _draw_joined(svg: Element, tree: Tree, vocab: Sequence[str], view: View, box
     told = f"and {len(box.rest)} more"
     names = "; ".join(visible(view.called(tree, node, vocab)) for node in box.rest)
     group = _group(svg, box, JOINED, f"{told}: {names}")
-    if box.high >= LOW:
-        at = {"x": _told(box.x + PAD), "y": _told(box.y + min(box.high / 2 + FONT / 3, LEADING))}
+    if box.height >= LOW:
+        at = {"x": _told(box.x + PAD), "y": _told(box.y + min(box.height / 2 + FONT / 3, LEADING))}
         SubElement(group, "text", at | {"fill": FAINT}).text = told
 
 
 def _group(svg: Element, box: Box, fill: str, title: str) -> Element:
-    """Add a rectangle with a title; a line in white parts it from the others."""
+    """Add a rectangle with a title. A white edge separates it from its neighbours."""
     group = SubElement(svg, "g")
     SubElement(group, "title").text = _safe(title)
-    place = {"x": _told(box.x), "y": _told(box.y), "width": _told(box.wide)}
+    place = {"x": _told(box.x), "y": _told(box.y), "width": _told(box.width)}
     edge = {"stroke": PAPER, "stroke-width": "0.3"}
-    SubElement(group, "rect", {**place, "height": _told(box.high), "fill": fill, **edge})
+    SubElement(group, "rect", {**place, "height": _told(box.height), "fill": fill, **edge})
     return group
 
 
