@@ -40,19 +40,23 @@ READING = {
 """Entries of the ``data`` section that say how a corpus file is to be read."""
 
 
-def _trust(context: click.Context, _option: click.Parameter, given: bool) -> None:
-    from hiertopics.corpus.formats.trust import FLAG, trusting
+def trust_option(command: F) -> F:
+    """Add ``--trust-tokenizer``; the trust begins and ends with the call of ``command``."""
 
-    context.with_resource(trusting(given, FLAG))
+    @click.option(
+        "--trust-tokenizer",
+        "trusted",
+        is_flag=True,
+        help="Allow the import of the data.tokenizer that a config file or a run names.",
+    )
+    @wraps(command)
+    def within(*args: Any, trusted: bool, **options: Any) -> Any:
+        from hiertopics.corpus.formats.trust import FLAG, trusting
 
+        with trusting(trusted, FLAG):
+            return command(*args, **options)
 
-trust_option = click.option(
-    "--trust-tokenizer",
-    is_flag=True,
-    expose_value=False,
-    callback=_trust,
-    help="Allow the import of the data.tokenizer that a config file or a run names.",
-)
+    return cast(F, within)
 
 
 OPTION_SECTIONS = {

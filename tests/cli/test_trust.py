@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 import hiertopics
+from hiertopics import cli
 from hiertopics.base.errors import ConfigError, UsageError
 from hiertopics.corpus.formats import trust
 
@@ -71,6 +73,19 @@ def test_a_config_file_runs_code_where_it_is_trusted(
     assert (tmp_path / "mark").exists()
     # It holds for one command alone.
     assert call("fit", "a.jsonl", "-c", mailed, "-o", "r", *SHORT).code == 2
+
+
+def test_a_command_that_was_not_understood_leaves_no_trust(tmp_path: Path, mailed: Path) -> None:
+    """Python of the same process asks for its own argument afterwards."""
+    command = cli.group.get_command(click.Context(cli.group), "fit")
+    assert command is not None
+    words = ["a.jsonl", "--trust-tokenizer", "--iterations", "many"]
+    # The context stays alive: its collection would end the trust too.
+    with pytest.raises(click.UsageError, match="many") as refused:
+        command.make_context("fit", words)
+    assert refused.value.ctx is not None
+    with pytest.raises(UsageError, match=re.escape(REFUSAL.format("trust_tokenizer=True"))):
+        hiertopics.fit(tmp_path / "a.jsonl", config=mailed, iterations=2, quiet=True)
 
 
 def test_what_the_user_names_is_trusted(
