@@ -42,7 +42,7 @@ from hiertopics.runs.labels import name_nodes
 from hiertopics.runs.manifest import FILES, MADE_BY, MANIFEST, PARENTS, SEALED_FROM
 from hiertopics.runs.origin import Origin, peak_memory, refuse_begun_elsewhere
 from hiertopics.runs.rundir import SUPPORT, RunDir
-from hiertopics.runs.soundness import blamed, check_objective
+from hiertopics.runs.soundness import ARITHMETIC, blamed, check_objective
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class Job:
             event, stop = self._iterate(start, state, data, time_limit, watchers)
             with self.display.phase("writing"):
                 return self._end(event, stop, data)
-        except (NumericalError, *loop.ARITHMETIC) as error:
+        except (NumericalError, *ARITHMETIC) as error:
             raise self._failed(str(error)) from error
         except MemoryError as error:
             if self.memory is None:

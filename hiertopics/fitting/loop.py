@@ -10,18 +10,13 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, NamedTuple
 
-from numpy.linalg import LinAlgError
-
 from hiertopics.base.errors import Interrupted, NumericalError
 from hiertopics.base.progress import Estimate, Progress, format_rest
 from hiertopics.contract.engine import Engine, Workers
 from hiertopics.contract.model import AnyBackend, AnySettings, Columns, Context, PerChain
 from hiertopics.runs.checkpoints import save_checkpoint
 from hiertopics.runs.rundir import RunDir
-from hiertopics.runs.soundness import check_objective
-
-ARITHMETIC = (ArithmeticError, LinAlgError)
-"""What Python and numpy raise where numbers leave their domain."""
+from hiertopics.runs.soundness import ARITHMETIC, check_objective
 
 
 class Event(NamedTuple):

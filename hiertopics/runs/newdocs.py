@@ -44,7 +44,7 @@ from hiertopics.corpus.formats.words import JoinedWords, drops_stop_words, token
 from hiertopics.runs.manifest import MANIFEST
 from hiertopics.runs.placing import PARQUET, TABLES, DocumentFacts, spans, together, write_placed
 from hiertopics.runs.rundir import RunDir, opened
-from hiertopics.runs.soundness import blamed, check_fitted, check_posterior
+from hiertopics.runs.soundness import ARITHMETIC, blamed, check_fitted, check_posterior
 from hiertopics.settings.config import DataConfig, Experiment
 
 SUFFIXES = (".npz", *TABLES, "")
@@ -279,7 +279,7 @@ def place(
         if posterior.theta.shape[1] != tree.n_nodes:
             raise RunError("model.npz is damaged: its last row is not what lies outside the tree")
         check_posterior(posterior)
-    except NumericalError as error:
+    except (NumericalError, *ARITHMETIC) as error:
         raise NumericalError(f"{error}{blamed(experiment, corpus)}") from error
     return posterior
 

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 import numpy as np
 from msgspec import structs
+from numpy.linalg import LinAlgError
 from numpy.typing import NDArray
 
 from hiertopics.base.arrays import F64
@@ -27,6 +28,9 @@ from hiertopics.corpus.data.shelf import Bags
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.settings.config import Experiment
+
+ARITHMETIC = (ArithmeticError, LinAlgError)
+"""Exceptions of Python and numpy where numbers leave their domain."""
 
 OFF_ONE = 1e-6
 """How far a sum of shares may be from 1."""
@@ -104,7 +108,12 @@ def check_extra(tree: Tree, backend: AnyBackend, settings: Settings[Any, Any]) -
 
 
 def _lengths(tree: Tree, settings: Settings[Any, Any]) -> Lengths:
-    sizes = {"n_nodes": tree.n_nodes, "n_words": tree.phi.shape[1], "n_columns": tree.n_columns}
+    sizes = {
+        "n_nodes": tree.n_nodes,
+        "n_shown": len(tree.shown),
+        "n_words": tree.phi.shape[1],
+        "n_columns": tree.n_columns,
+    }
     return {**lengths_of(None, settings), **sizes}
 
 

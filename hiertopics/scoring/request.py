@@ -8,10 +8,11 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from numpy.typing import NDArray
 
-from hiertopics.base.errors import UsageError
+from hiertopics.base.errors import NumericalError, UsageError
 from hiertopics.contract.engine import Engine
 from hiertopics.contract.observed import refuse_other_kind
 from hiertopics.runs.rundir import RunDir
+from hiertopics.runs.soundness import ARITHMETIC, blamed
 
 ResultT = TypeVar("ResultT")
 
@@ -75,14 +76,17 @@ def answer(
 
     kind: "protocol" or "task", all of which are ``scorers``. given: options; None and False are
     defaults. Raises UsageError for an unknown name, for a run of other data, and for what has no
-    meaning there.
+    meaning there; NumericalError where numbers leave their domain.
     """
     if name not in scorers:
         raise UsageError(f"unknown {kind} {name!r}; there are {', '.join(scorers)}")
     scorer, owner = scorers[name], f"{kind} {name}"
     refuse_other_kind(request.run.experiment, scorer.observes, owner)
     options = choose_options(scorer.options, given, request.data, owner)
-    return options, scorer.score(request, options)
+    try:
+        return options, scorer.score(request, options)
+    except ARITHMETIC as error:
+        raise NumericalError(f"{error}{blamed(request.run.experiment)}") from error
 
 
 def choose_options(

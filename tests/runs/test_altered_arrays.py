@@ -337,6 +337,28 @@ def test_a_tree_without_its_last_row_places_nothing(
 
 
 @pytest.mark.slow
+def test_a_covariance_of_other_nodes_than_the_tree_has(
+    copied: Callable[..., Path], call: Call, tmp_path: Path
+) -> None:
+    run = copied("hca-variational")
+    resealed(run, "model.npz", _set("kind", -1, 0))
+    np.save(tmp_path / "more.npy", np.ones((3, RunDir(run).tree.n_columns)))
+    outcome = call("infer", run, tmp_path / "more.npy", "-o", tmp_path / "theta.npz")
+    assert outcome.code == 1 and outcome.err.count("\n") == 1, outcome
+    assert "model.npz is damaged: covariance has" in outcome.err
+
+
+@pytest.mark.slow
+def test_a_density_that_cannot_be_computed_is_said(copied: Callable[..., Path], call: Call) -> None:
+    """Axes this long leave no digit for the noise: their covariance has no inverse."""
+    run = copied("hca-variational")
+    resealed(run, "model.npz", lambda arrays: arrays.update(mean=np.full_like(arrays["mean"], 1e9)))
+    outcome = call("eval", run, "--heldout")
+    assert outcome.code == 1 and outcome.err.count("\n") == 1, outcome
+    assert "Singular matrix; " in outcome.err
+
+
+@pytest.mark.slow
 def test_rows_that_fit_nowhere_are_named(
     copied: Callable[..., Path], call: Call, tmp_path: Path
 ) -> None:

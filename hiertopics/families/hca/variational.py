@@ -24,7 +24,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from hiertopics.base.arrays import F64, I32, I64
-from hiertopics.base.axes import Axes
+from hiertopics.base.axes import POSITIVE, Axes
 from hiertopics.contract.engine import Workers, as_given
 from hiertopics.contract.model import (
     Backend,
@@ -121,11 +121,11 @@ def memory(corpus: Vectors, settings: Settings) -> int:
 
 EXTRA = {
     "mean": Annotated[F64, Axes("n_nodes", "n_columns")],
-    "covariance": Annotated[F64, Axes("n_nodes-1", "n_nodes-1")],
+    "covariance": Annotated[F64, Axes("n_shown", "n_shown")],
     "mu": Annotated[F64, Axes("n_columns")],
     "mu_variance": Annotated[F64, Axes("1", least=0)],
-    "tau": Annotated[F64, Axes("1", least=0)],
-    "noise": Annotated[F64, Axes("2", least=0)],
+    "tau": Annotated[F64, Axes("1", least=POSITIVE)],
+    "noise": Annotated[F64, Axes("2", least=POSITIVE)],
     "log_mass": Annotated[F64, Axes("n_nodes")],
     "mass": Annotated[F64, Axes("n_nodes", least=0)],
     "share": Annotated[F64, Axes("n_nodes", least=0)],
