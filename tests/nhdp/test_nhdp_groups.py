@@ -293,13 +293,51 @@ def test_topics_of_long_documents_are_those_of_the_whole_corpus(
     assert found[1].tolist() == branching.homes(COUNTS, branch, alone.theta, alone.phi).tolist()
 
 
+def test_topics_of_short_documents_know_their_own_branch_alone(few: None) -> None:
+    """As many tokens as the branch, its words, and no part in a document without it."""
+    settings = settings_of(variational, truncation=12, start_iterations=10)
+    data = lay_out(corpus_of(COUNTS.toarray().astype(int)), 1)
+    branch = np.where(COUNTS.indices < 30, 0, 1)
+    found, home = starts.topics_within(branch, data, settings, at(0), np.float64)
+    for part in (0, 1):
+        tokens, own = float(COUNTS.data[branch == part].sum()), home == part
+        assert own.any() and found.n_k[own].sum() == pytest.approx(tokens, rel=1e-5)
+        assert found.phi[np.ix_(own, np.unique(COUNTS.indices[branch != part]))].max() < 1e-5
+        outside = np.setdiff1d(np.arange(COUNTS.shape[0]), COUNTS[:, _words(part)].nonzero()[0])
+        assert found.theta[np.ix_(outside, own)].max(initial=0.0) < 1e-3
+
+
+def _words(part: int) -> slice:
+    return slice(0, 30) if part == 0 else slice(30, None)
+
+
+@pytest.mark.parametrize("names", [{}, {"one": ["w0"], "two": ["w50"]}], ids=["none", "two"])
+def test_topics_of_all_branches_are_swept_together_for_names_alone(
+    few: None, monkeypatch: pytest.MonkeyPatch, names: dict[str, list[str]]
+) -> None:
+    """All iterations are for the topics within branches where nobody learns across them."""
+    done: list[int] = []
+    whole = starts.fit_flat
+
+    def counting(begun: Any, data: Any, n_iterations: int, *rest: Any) -> Any:
+        done.append(n_iterations)
+        return whole(begun, data, n_iterations, *rest)
+
+    monkeypatch.setattr(starts, "fit_flat", counting)
+    settings = settings_of(variational, truncation=12, start_iterations=20, seeds=names or None)
+    data = variational.prepare(corpus_of(COUNTS.toarray().astype(int)), settings)
+    branch = np.where(COUNTS.indices < 30, 0, 1)
+    starts.topics_within(branch, data, settings, at(0), np.float64)
+    assert done == ([10, 10, 3] if names else [20, 20])
+
+
 def test_an_empty_document_makes_no_document_shorter(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = np.ones((6, 8), int)
     rows[3:] = 0
     data = lay_out(corpus_of(rows), 1)
     for least, expected in ((8, True), (9, False)):
         monkeypatch.setattr(starts, "LONG", least)
-        assert starts.are_long(data) is expected
+        assert starts.are_long(data.doc_lengths) is expected
 
 
 def test_a_topic_is_in_the_branch_that_has_most_of_its_tokens() -> None:

@@ -64,8 +64,10 @@ def test_theta_of_all_documents_is_gone_before_the_next_larger_array_is_made(
     watched(starts, "known", "joined", None)
     watched(starts, "divide", None, lambda args, division: args[0].theta)
     watched(starts, "divided", "divide", None)
-    settings = settings_of(variational, truncation=8, start_iterations=10, trials=0)
-    starts.init(lay_out(CORPUS, 1), settings, at(0))
+    # Only with names, or bursts, is there q(z) of all pairs.
+    seeds = {"one": ["w0"], "two": ["w1"]}
+    settings = settings_of(variational, truncation=8, start_iterations=10, trials=0, seeds=seeds)
+    starts.init(variational.prepare(CORPUS, settings), settings, at(0))
     assert gone == {"joined": True, "divide": True}
 
 

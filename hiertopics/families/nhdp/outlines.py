@@ -21,7 +21,7 @@ from hiertopics.families.nhdp import branching, flat_starts, starts
 from hiertopics.families.nhdp.config import VariationalSettings, sized
 from hiertopics.families.nhdp.documents import USUAL
 
-QUICK = branching.Effort(powers=2, passes=15, rounds=5, vectors=20)
+QUICK = branching.Effort(powers=2, passes=13, rounds=5, vectors=20)
 """Enough for the groups; the branches below them would need all of it."""
 
 FASTER = 5
@@ -83,10 +83,7 @@ def outline_cost(corpus: Bags, settings: VariationalSettings) -> float:
         return math.inf
     if corpus.n_pairs > starts.ROOM // model.truncation:
         return math.inf
-    inside, together = (
-        share * inference.start_iterations for share in (starts.INSIDE, starts.TOGETHER)
-    )
-    fit = n_topics * (inside / n_branches + together) + USUAL * inference.iterations
+    fit = n_topics * inference.start_iterations / n_branches + USUAL * inference.iterations
     effort = branching.WHOLE._replace(passes=inference.start_passes)
     fit += effort.cost(n_branches) / FASTER
     return QUICK.cost(n_branches) / FASTER / fit

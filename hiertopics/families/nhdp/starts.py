@@ -16,7 +16,8 @@ from hiertopics.base.room import beside
 from hiertopics.contract.engine import Each, Workers, stacked
 from hiertopics.contract.model import Context, Settings
 from hiertopics.corpus.data.seedwords import Seeds
-from hiertopics.families.flat.bursts import UNTIL, Plan
+from hiertopics.corpus.data.shelf import Bags
+from hiertopics.families.flat.bursts import UNTIL, Plan, are_wanted
 from hiertopics.families.flat.config import Model, PosteriorInference, PosteriorSettings
 from hiertopics.families.flat.layout import (
     Data,
@@ -70,11 +71,15 @@ ROUNDS = 10
 """Of the theta of documents that the flat topics have not seen."""
 
 FIRST, INSIDE, TOGETHER = 0.3, 0.5, 0.15
-"""Of the flat topics' iterations: for the branches, if they are topics, for the topics within each,
-and for these topics together."""
+"""Of the start's iterations: for the branches, if they are topics; for the topics within each and
+for the topics of all branches together, if there are names or bursts. Otherwise all iterations are
+for the topics within each."""
 
 LONG = 500
 """Tokens of a document, on average, from which topics are found in all branches together."""
+
+UNEVEN = 3.0
+"""The pairs of the largest branch relative to those of a mean branch, at most."""
 
 OFTEN = 5
 """Iterations of topics together from one update of the concentration of bursts to the next."""
@@ -228,7 +233,7 @@ def grouped(
     counts, n_named = counts_of(data), len(data.seeds.names)
     effort = branching.WHOLE._replace(passes=settings.inference.start_passes)
     branch = branching.branches_of(counts, n_branches, data.seeds, effort)
-    find_topics = topics_across if are_long(data) else topics_within
+    find_topics = topics_across if are_long(data.doc_lengths) else topics_within
     flat, inside = find_topics(branch, data, settings, context, dtype)
     described = features(flat, data)
     linked = branching.BranchLinks(counts, branch, n_named)
@@ -242,9 +247,23 @@ def grouped(
     return flat, arrange_grouped(inside, groups, described, finer, n_named, least)
 
 
-def are_long(data: Data) -> bool:
+def are_long(doc_lengths: I64) -> bool:
     """Return whether the mean length of documents is so large that branches share topics."""
-    return int(data.doc_lengths.sum()) >= LONG * int(np.count_nonzero(data.doc_lengths))
+    return int(doc_lengths.sum()) >= LONG * int(np.count_nonzero(doc_lengths))
+
+
+def part_at_once(corpus: Bags, settings: Settings) -> float:
+    """Return the largest part of the flat topics' q(z) that is kept at one time, at most 1.
+
+    Of topics within branches that is q(z) of one branch, or of as many as there are workers.
+    """
+    used = int((corpus.word_counts > 0).sum())
+    n_branches = number_first(used, corpus.n_docs, settings)
+    joint = are_wanted(settings) or bool(settings.model.seeds)
+    first = settings.inference.start in ("groups", "branches") and n_branches > 1
+    if joint or not first or are_long(corpus.doc_lengths):
+        return 1.0
+    return min(1.0, UNEVEN / n_branches)
 
 
 def topics_across(
@@ -272,39 +291,29 @@ def topics_within(
 ) -> tuple[FlatTopics, I64]:
     """Return topics that were found within branches, and the branch of each, int64 [T].
 
-    branch: int64 [n_pairs], of each pair. before: iterations of the start that were done.
+    The topics of a branch see its pairs alone. If there are names, or bursts whose concentration
+    is to be learned, the topics of all branches are then swept together. branch: int64 [n_pairs],
+    of each pair. before: iterations of the start that were done.
     """
-    model, n_iterations = settings.model, settings.inference.start_iterations
-    counts, quiet = counts_of(data), replace(context, report=lambda done, total: None)
-    seen = seen_in_parts(branch, data, context)
+    counts, seen = counts_of(data), seen_in_parts(branch, data, context)
     parts = [part for part in flat_starts.parts(seen, counts) if part.branch != ASIDE]
-    stages = [round(share * n_iterations) for share in (INSIDE, TOGETHER)]
-    total = before + len(parts) + stages[1]
-    n_topics = flat_starts.n_clusters(counts, model.truncation - len(data.seeds.names))
-
-    def inside(part: BranchContent) -> FlatTopics:
-        share = part.counts.sum() / counts.sum()
-        own = Settings(
-            structs.replace(model, truncation=max(round(share * n_topics), 2), seeds=None),
-            VariationalInference(
-                start_iterations=stages[0],
-                start_words=settings.inference.start_words,
-                responsibilities=settings.inference.responsibilities,
-                start="words",
-            ),
-        )
-        data_of_part = part.data._replace(bursts=plan_inside(data.bursts, part, counts))
-        return flat_topics(data_of_part, own, replace(quiet, workers=Workers()), dtype)
-
+    n_inside, n_joint = iterations_within(data, settings)
+    done, total = before + len(parts), before + len(parts) + n_joint
     context.report(before, total)
-    flats = list(context.map(inside, parts))
+    flats = topics_inside(parts, n_inside, data, settings, context, dtype)
     found = [(flat.theta, flat.phi) for flat in flats]
     within = flat_starts.joined(parts, found, counts, data.seeds)
+    if not are_joint(data):
+        n_k = np.concatenate([flat.n_k for flat in flats])
+        return FlatTopics(within.theta, within.phi, n_k), within.branch
     # What is float64 goes before q(z) of all pairs is made.
     within, seats = within._replace(theta=within.theta.astype(dtype)), [f.tables for f in flats]
     del flats, found
     order = order_of(
-        model.truncation, len(data.cells.word), settings.inference, bursty=data.bursts is not None
+        settings.model.truncation,
+        len(data.cells.word),
+        settings.inference,
+        bursty=data.bursts is not None,
     )
     begun, branch = known(within, data, order, context, dtype), within.branch
     del within
@@ -314,11 +323,53 @@ def topics_within(
             tables[seen == part.branch] = own
         bursts.hand_on(begun.local, tables, data)
         changes_of(order).left(begun, data)
-        data = data._replace(bursts=plan_together(data.bursts, stages[1]))
-    done = before + len(parts)
+        data = data._replace(bursts=plan_together(data.bursts, n_joint))
     told = replace(context, report=lambda now, _: context.report(done + now, total))
-    flat, live = fit_flat(begun, data, stages[1], order, told)
+    flat, live = fit_flat(begun, data, n_joint, order, told)
     return flat, branch[live]
+
+
+def are_joint(data: Data) -> bool:
+    """Return whether the topics of all branches are swept together, for names or for bursts."""
+    return data.bursts is not None or bool(data.seeds.names)
+
+
+def iterations_within(data: Data, settings: Settings) -> tuple[int, int]:
+    """Return the iterations of topics within branches, and of the topics of all branches."""
+    n_iterations = settings.inference.start_iterations
+    if not are_joint(data):
+        return n_iterations, 0
+    return round(INSIDE * n_iterations), round(TOGETHER * n_iterations)
+
+
+def topics_inside(
+    parts: Sequence[BranchContent],
+    n_iterations: int,
+    data: Data,
+    settings: Settings,
+    context: Context,
+    dtype: DTypeLike,
+) -> list[FlatTopics]:
+    """Return the topics of each branch by itself, as many as are in proportion to its tokens."""
+    model, counts = settings.model, counts_of(data)
+    quiet = replace(context, report=lambda done, total: None, workers=Workers())
+    n_topics = flat_starts.n_clusters(counts, model.truncation - len(data.seeds.names))
+
+    def inside(part: BranchContent) -> FlatTopics:
+        share = part.counts.sum() / counts.sum()
+        own = Settings(
+            structs.replace(model, truncation=max(round(share * n_topics), 2), seeds=None),
+            VariationalInference(
+                start_iterations=n_iterations,
+                start_words=settings.inference.start_words,
+                responsibilities=settings.inference.responsibilities,
+                start="words",
+            ),
+        )
+        data_of_part = part.data._replace(bursts=plan_inside(data.bursts, part, counts))
+        return flat_topics(data_of_part, own, quiet, dtype)
+
+    return list(context.map(inside, parts))
 
 
 ASIDE = -1
@@ -356,14 +407,13 @@ def branch_of_pairs(
     n_branches: int, data: Data, settings: Settings, context: Context, dtype: DTypeLike
 ) -> I64:
     """Return which of few topics suits each pair best, int64 [n_pairs], the root left out."""
-    n_iterations = settings.inference.start_iterations
-    stages = [round(share * n_iterations) for share in (FIRST, TOGETHER)]
-    total = sum(stages) + n_branches
+    n_iterations = round(FIRST * settings.inference.start_iterations)
+    total = n_iterations + n_branches + iterations_within(data, settings)[1]
     n_topics = max(n_branches, len(data.seeds.names) + 1)
     first = Settings(
         structs.replace(settings.model, truncation=n_topics, branches=[]),
         VariationalInference(
-            start_iterations=stages[0],
+            start_iterations=n_iterations,
             responsibilities=settings.inference.responsibilities,
             start="words",
         ),

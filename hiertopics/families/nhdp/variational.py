@@ -55,7 +55,7 @@ from hiertopics.families.nhdp.prediction import infer_bursty
 from hiertopics.families.nhdp.prediction import predictive as predictive
 from hiertopics.families.nhdp.recutting import recut as recut
 from hiertopics.families.nhdp.simulate import simulate as simulate
-from hiertopics.families.nhdp.starts import ROOM, order_of
+from hiertopics.families.nhdp.starts import ROOM, order_of, part_at_once
 from hiertopics.families.nhdp.starts import init as init
 from hiertopics.families.nhdp.state import BurstyState, by_tables, flaw
 from hiertopics.families.nhdp.state import State as State
@@ -242,14 +242,14 @@ def memory(corpus: Bags, settings: Settings) -> int:
     That is where flat topics begin, or where the tree does. Of a corpus in files what grows with
     its documents lies in files, too.
     """
-    settings = sized(settings, corpus.n_docs)
+    at_once, settings = part_at_once(corpus, settings), sized(settings, corpus.n_docs)
     n_topics, branches = settings.model.truncation, settings.model.branches
     n_nodes = n_topics + (n_topics // 3 if branches == "auto" else sum(branches)) + 1
     share = min(1.0, ROOM / n_topics / max(corpus.n_pairs, 1))
     n_pairs, n_words = int(share * corpus.n_pairs), corpus.n_words
     bursty = plans.are_wanted(settings)
     order = order_of(n_topics, n_pairs, settings.inference, bursty=bursty)
-    flat = order.pair_bytes(n_topics) * n_pairs
+    flat = order.pair_bytes(n_topics) * int(n_pairs * at_once)
     flat += n_topics * (int(share * corpus.n_docs) * 12 + 20 * n_words)
     cells, lists = 8 * corpus.n_pairs, 2 * documents.USUAL * corpus.n_pairs
     if isinstance(corpus, Shelf):
