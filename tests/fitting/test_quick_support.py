@@ -96,9 +96,15 @@ def test_the_cost_is_a_count_of_corpus_and_settings() -> None:
     assert variational.outline_cost(corpus, settings_of(variational, **keys)) == pytest.approx(
         one / 2, rel=1e-2
     )
-    assert 0 < variational.outline_cost(corpus, settings_of(variational, truncation=500)) < 0.03
     for other in ({"start": "words"}, {"truncation": 100}):
         assert variational.outline_cost(corpus, settings_of(variational, **other)) == np.inf
+
+
+@pytest.mark.parametrize("n_docs", [100, 200, 1000])
+def test_a_fit_by_default_can_afford_its_outlines(n_docs: int) -> None:
+    corpus = corpus_of(np.ones((n_docs, 900), int))
+    cost = variational.outline_cost(corpus, settings_of(variational))
+    assert 0 < branches.RESAMPLES * branches.PART * cost <= branches.MOST
 
 
 @pytest.fixture
