@@ -2,7 +2,7 @@
 
 Resamples are not fitted but outlined (``Backend.outline``), so that only the children of the root
 are held against them, and by documents alone: the words of an outline are not yet told from general
-ones. Such a support is 0.06 to 0.08 below that of whole fits (the sample, Psychological Review).
+ones. Such a support is 0.03 to 0.12 below that of whole fits (the sample, Psychological Review).
 ``support`` says it of all nodes. theory/agreement 4.
 """
 
