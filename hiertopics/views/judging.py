@@ -289,7 +289,8 @@ def _notes(
     elif documents and asker.only_names:
         yield "the run keeps no texts of documents: their names stand in the sheet"
     if skipped:
-        yield f"{_nodes(skipped)} too few words and are left out"
+        verb = "is" if len(skipped) == 1 else "are"
+        yield f"{_nodes(skipped)} too few words and {verb} left out"
     if alone:
         yield (
             f"{_nodes(alone)} too few documents (of a share of {MEMBER:g} or more): no questions "

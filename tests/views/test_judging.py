@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from judged import LEAVES, PARENT, plain_run, read, words_of
 from hiertopics import judge
 from hiertopics.base.errors import UsageError
 from hiertopics.runs.rundir import RunDir
+from hiertopics.views import judging
 
 Call = Callable[..., Any]
 WORDS = [f"word{place}" for place in range(1, 7)]
@@ -127,6 +129,32 @@ def test_documents_without_texts_go_by_their_names(tmp_path: Path) -> None:
     rows = [row for row in read(tmp_path / "sheet.csv") if row["kind"] == "fit"]
     assert rows and all(row["document"].startswith("doc ") for row in rows)
     assert said == ["note: the run keeps no texts of documents: their names stand in the sheet"]
+
+
+def test_a_key_that_a_killed_process_left_is_no_obstacle(run: Path, tmp_path: Path) -> None:
+    """The same command writes both files; a key of another sheet stays."""
+    sheet, key = tmp_path / "sheet.csv", tmp_path / "sheet.key.csv"
+    judge(run, sheet, documents=0)
+    whole = sheet.read_bytes(), key.read_bytes()
+    sheet.unlink()
+    judge(run, sheet, documents=0)
+    assert (sheet.read_bytes(), key.read_bytes()) == whole
+    sheet.unlink()
+    with pytest.raises(UsageError, match="sheet.key.csv is there already"):
+        judge(run, sheet, documents=0, seed=7)
+    assert key.read_bytes() == whole[1] and not sheet.exists()
+
+
+@pytest.mark.parametrize(
+    ("nodes", "told"),
+    [
+        ([3], "node 3 has too few words and is left out"),
+        ([3, 4], "2 nodes (3, 4) have too few words and are left out"),
+    ],
+)
+def test_nodes_that_are_left_out_are_counted(nodes: list[int], told: str) -> None:
+    asker: Any = SimpleNamespace(texts=[], only_names=False)
+    assert list(judging._notes(asker, 0, nodes, [])) == [told]
 
 
 def test_what_cannot_be_asked_is_refused_in_one_line(

@@ -87,11 +87,11 @@ def key_of(sheet: Path) -> Path:
 
 
 def write_sheet(sheet: Path, questions: Sequence[Question]) -> None:
-    """Write a sheet and its key, both or none. Raises UsageError if one exists already."""
+    """Write a sheet and its key, both or none. Raises UsageError if one exists already.
+
+    A key without a sheet, as a killed process leaves it, may stay if it is the key of this sheet.
+    """
     key = key_of(sheet)
-    for path in (sheet, key):
-        if path.exists():
-            raise UsageError(f"{path} is there already; choose another -o")
     shown = [question.shown for question in questions]
     told = hashlib.sha256("\x1f".join(cell for cells in shown for cell in cells).encode())
     name = f"s{told.hexdigest()[:10]}"
@@ -100,11 +100,12 @@ def write_sheet(sheet: Path, questions: Sequence[Question]) -> None:
         (name, place, one.kind, one.node, one.name, one.truth, _rounded(one.share), one.doc)
         for place, one in enumerate(questions, 1)
     ]
+    answers = files.to_csv([KEY, *truths])
+    for path, own in ((sheet, None), (key, answers)):
+        if path.exists() and (own is None or path.read_bytes() != own.encode()):
+            raise UsageError(f"{path} is there already; choose another -o")
     files.write_together(
-        {
-            key: files.as_text(files.to_csv([KEY, *truths])),
-            sheet: files.as_text(files.to_csv([SHEET, *rows])),
-        }
+        {key: files.as_text(answers), sheet: files.as_text(files.to_csv([SHEET, *rows]))}
     )
 
 
