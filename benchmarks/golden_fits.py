@@ -169,6 +169,10 @@ FAMILIES = (
             "fixed": ("inference.sample_eta=false", "model.stop=fixed"),
             "chains": (CHAINS,),
             "dense": ("inference.sweep=dense",),
+            "bursts": BURSTS,
+            "bursts-drawn": (*BURSTS, "inference.burst_aside=0"),
+            "bursts-dense": (*BURSTS, "inference.sweep=dense"),
+            "bursts-shards": (*BURSTS, SHARDS),
         },
     ),
     Family(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -87,7 +87,7 @@ class Twin:
             tables = self.n_tables(state, doc)
             total += sum(math.log(b + a * i) for i in range(tables))
             total -= sum(math.log(b + i) for i in range(n))
-            total += _log_urn(self.counts(state, doc=doc), self.alpha)
+            total += self.log_mixture(self.counts(state, doc=doc))
         for (_, _, c), row in zip(self.pairs, state, strict=True):
             total += math.log(stirling(c, a)[len(row) - 1])
         for topic in range(len(self.alpha)):
@@ -115,7 +115,19 @@ class Twin:
         doc, word, _ = self.pairs[pair]
         words = self.counts(state, word=word) + self.eta
         topics = words / (self.counts(state) + self.n_words * self.eta)
-        return np.asarray((self.counts(state, doc=doc) + self.alpha) * topics)
+        return np.asarray(self.shares(self.counts(state, doc=doc)) * topics)
+
+    def log_mixture(self, counts: F64) -> float:
+        """Return the log chance of the topics of a document's tables. counts: [T]."""
+        return _log_urn(counts, self.alpha)
+
+    def shares(self, counts: F64) -> F64:
+        """Return the shares [T] of topics for a further table of a document, up to a factor."""
+        return np.asarray(counts + self.alpha)
+
+    def whole(self, n_tables: int) -> float:
+        """Return what ``shares`` of a document of so many tables sum to."""
+        return float(n_tables + self.alpha.sum())
 
     def odds(self, state: State, pair: int, seen: int) -> float:
         """Return by what (1) grows with a further table. seen: others that the discount sees."""
@@ -126,7 +138,7 @@ class Twin:
         a = self.discount if rule.discount_of_tables else 0.0
         p = self.weights(state, pair).sum()
         if rule.divided:
-            p /= self.n_tables(state, doc) + self.alpha.sum()
+            p /= self.whole(self.n_tables(state, doc))
         return float(s[t] / s[t - 1] * (b + a * (self.n_tables(state, doc) + seen)) * p)
 
     def comes(self, state: State, pair: int) -> float:
@@ -142,7 +154,7 @@ class Twin:
         doc, _, count = self.pairs[pair]
         s, t = stirling(count, self.discount), len(state[pair])
         total = self.n_tables(state, doc)
-        p = self.weights(state, pair).sum() / (total + self.alpha.sum())
+        p = self.weights(state, pair).sum() / self.whole(total)
         base = self.concentration + self.discount * (total - 1)
         return float(s[t - 2] / s[t - 1] / (base * p))
 
@@ -170,14 +182,19 @@ class Twin:
         document.
         """
         made = np.eye(len(states))
+        for step in self.steps(states, pair_by_pair=pair_by_pair):
+            made = made @ step
+        return made
+
+    def steps(self, states: list[State], *, pair_by_pair: bool) -> Iterator[F64]:
+        """Yield the chances of each step of a sweep; see ``matrix``."""
         for own in self._groups(pair_by_pair):
             for pair in own:
                 for place in range(self.pairs[pair][2]):
-                    made = made @ self._matrix_of(states, partial(self._topic_moves, pair, place))
+                    yield self._matrix_of(states, partial(self._topic_moves, pair, place))
             for pair in own:
                 if self.pairs[pair][2] > 1:
-                    made = made @ self._matrix_of(states, partial(self._seat_moves, pair))
-        return made
+                    yield self._matrix_of(states, partial(self._seat_moves, pair))
 
     def _groups(self, pair_by_pair: bool) -> list[list[int]]:
         if pair_by_pair:

@@ -111,6 +111,7 @@ OWN: dict[str, Entry] = {
     "nhdp-gibbs": Entry(
         "hiertopics.families.nhdp.gibbs",
         "a tree of topics in which a document mixes paths: the nested HDP, sampled",
+        {"model.bursts=document": "hiertopics.families.nhdp.bursty_gibbs"},
         compiling=13,
     ),
     "chdp-gibbs": Entry(

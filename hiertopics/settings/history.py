@@ -34,10 +34,10 @@ SEEDED = {
 }
 """Backends that take seed words, and the weight that these have by default."""
 
-BURSTY = ("hdp-pcvb0", "hdp-cvb0", "nhdp-variational", "hdp-gibbs", "lda-gibbs")
+BURSTY = ("hdp-pcvb0", "hdp-cvb0", "nhdp-variational", "nhdp-gibbs", "hdp-gibbs", "lda-gibbs")
 """Backends whose documents may be bursty."""
 
-ASIDE = ("hdp-pcvb0", "hdp-cvb0", "nhdp-variational")
+ASIDE = ("hdp-pcvb0", "hdp-cvb0", "nhdp-variational", "nhdp-gibbs")
 """Backends that put documents aside while they learn bursts."""
 
 CHANGES: tuple[Change, ...] = (

@@ -263,6 +263,6 @@ def test_the_start_draws_nodes_by_their_responsibilities() -> None:
         np.array([0, 3]), np.array([0, 1, 2], np.int32), np.zeros(3), np.array([0, 6]), resp.ravel()
     )
     z = np.zeros(8000, np.int32)
-    assert gibbs_kernels.draw_start(data.cells, local, 0, z, rng) == 8000
+    assert gibbs_kernels.draw_start(data.cells, local, data.cells.tokens, 0, z, rng) == 8000
     for tokens, row in ((z[:5000], [0.5, 0.2, 0.3]), (z[5000:], [0.1, 0.6, 0.3])):
         assert np.bincount(tokens, minlength=3) / len(tokens) == pytest.approx(row, abs=0.03)

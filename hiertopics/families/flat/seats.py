@@ -8,21 +8,25 @@ added in any order.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from hiertopics.base.arrays import I32, I64, Numbers
+from hiertopics.base.arrays import F64, I32, I64, Numbers
+from hiertopics.contract.engine import Pieces
 from hiertopics.contract.model import Summary
 from hiertopics.families.flat.bursts import (
     BURST_PRIOR,
     Repeats,
+    are_wanted,
     more_than,
     times_as_likely,
     told,
 )
-from hiertopics.families.flat.seat_kernels import Seats, count_pairs
+from hiertopics.families.flat.seat_kernels import Seats, are_rows, count_pairs, count_tables
+from hiertopics.families.flat.tokens import recounted_by
 from hiertopics.numeric.pitman_yor import PitmanYor, log_stirling
 from hiertopics.numeric.pitman_yor_kernels import Stirling
 from hiertopics.numeric.slices import draw_by_slice
@@ -58,14 +62,49 @@ class TableHistograms(NamedTuple):
         return int(self.docs @ np.arange(len(self.docs)))
 
 
-def seated_in(piece: Any, z: I32, tables: I64, stirling: Stirling) -> TableHistograms:
-    """Return the tables of a piece. z: of slots; tables: int64 [n_docs]."""
+def tables_of_documents(local: Pieces[Any, Any]) -> I64:
+    """Return the tables of each document, int64 [n_docs], 0 where it is put aside.
+
+    local: pieces whose states have topics ``z`` of slots, and counts ``n_dk``.
+    """
+    return np.concatenate(local.ask(_tables_of, None))
+
+
+def _tables_of(piece: Any, local: Any, _: None) -> I64:
+    return tables_of(local.n_dk)
+
+
+def seated(local: Pieces[Any, Any], stirling: Stirling) -> TableHistograms:
+    """Return how many tables there are. local: as of ``tables_of_documents``."""
+    return added(local.ask(_seated, stirling))
+
+
+def _seated(piece: Any, local: Any, stirling: Stirling) -> TableHistograms:
     pairs = np.zeros(len(stirling.values), np.int64)
-    count_pairs(piece.cells, z, stirling.row, stirling.starts, pairs)
-    return TableHistograms(pairs, np.bincount(tables))
+    count_pairs(piece.cells, local.z, stirling.row, stirling.starts, pairs)
+    return TableHistograms(pairs, np.bincount(tables_of(local.n_dk)))
 
 
-def added(parts: list[TableHistograms]) -> TableHistograms:
+def misseated(local: Pieces[Any, Any], *, aside: bool) -> str | None:
+    """Return what is wrong with slots, None if nothing is. local: as of ``tables_of_documents``.
+
+    aside: documents may be put aside, which have no table at all.
+    """
+    if all(local.ask(_are_rows, aside)):
+        return None
+    return "z has pairs whose tables do not stand in their first slots"
+
+
+def _are_rows(piece: Any, local: Any, aside: bool) -> bool:
+    return bool(are_rows(piece.cells, local.z, aside))
+
+
+def recounted(piece: Any, local: Any, shape: tuple[int, int]) -> tuple[bool, I32]:
+    """Tell whether n_dk of a piece counts its tables; return n_wk of that shape."""
+    return recounted_by(count_tables, piece, local, shape)
+
+
+def added(parts: Sequence[TableHistograms]) -> TableHistograms:
     """Return the tables of all pieces."""
     longest = max(len(part.docs) for part in parts)
     docs = sum(np.pad(part.docs, (0, longest - len(part.docs))) for part in parts)
@@ -117,6 +156,20 @@ def draw_process(
 def draw_process_from_prior(rng: np.random.Generator) -> PitmanYor:
     """Draw the discount, uniform on (0, 1), and the concentration from their priors."""
     return PitmanYor(float(rng.random()), BURST_PRIOR.draw(rng))
+
+
+def draw_bursts(settings: Any, rng: np.random.Generator) -> dict[str, F64]:
+    """Draw burst_discount and burst_concentration from their priors, where settings ask for them.
+
+    Nothing is drawn where they do not.
+    """
+    if not are_wanted(settings):
+        return {}
+    discount, concentration = draw_process_from_prior(rng)
+    return {
+        "burst_discount": np.asarray(discount),
+        "burst_concentration": np.asarray(concentration),
+    }
 
 
 def tables_of(n_dk: Numbers) -> I64:

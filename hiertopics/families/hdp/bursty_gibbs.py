@@ -22,11 +22,11 @@ from hiertopics.families.flat import seats
 from hiertopics.families.flat.bursts import Repeats, more_than, putting_aside, repeats_of
 from hiertopics.families.flat.layout import Block, Data, Piece, dealt, sharded
 from hiertopics.families.flat.prediction import BURSTS_EXTRA, EXTRA, infer_bursty
-from hiertopics.families.flat.seat_kernels import Seats, are_rows, begin_slots, count_tables
+from hiertopics.families.flat.seat_kernels import Seats, begin_slots, count_tables
 from hiertopics.families.flat.seats import TableHistograms
 from hiertopics.families.flat.summary import topic_counts
 from hiertopics.families.flat.token_kernels import Tables
-from hiertopics.families.flat.tokens import in_chains, miscounted, recounted_by
+from hiertopics.families.flat.tokens import in_chains, miscounted
 from hiertopics.families.hdp import burst_learning, gibbs, gibbs_aside
 from hiertopics.families.hdp import bursty_gibbs_kernels as kernels
 from hiertopics.families.hdp.gibbs import Settings
@@ -148,13 +148,9 @@ def sized(state: State, data: Data) -> Data:
     return data._replace(doc_lengths=tables_of_documents(state))
 
 
-def _tables_of(piece: Piece, local: Local, _: None) -> I64:
-    return seats.tables_of(local.n_dk)
-
-
 def tables_of_documents(state: State) -> I64:
     """Return the tables of each document, int64 [n_docs], 0 where it is put aside."""
-    return np.concatenate(state.local.ask(_tables_of, None))
+    return seats.tables_of_documents(state.local)
 
 
 def _redraw_process(state: State, data: Data, settings: Settings, context: Context) -> None:
@@ -201,11 +197,7 @@ def _draw_process(state: State, data: Data, context: Context) -> None:
 
 def seated(state: State, stirling: Stirling) -> TableHistograms:
     """Return how many tables there are, as histograms of the corpus."""
-    return seats.added(state.local.ask(_seated, stirling))
-
-
-def _seated(piece: Piece, local: Local, stirling: Stirling) -> TableHistograms:
-    return seats.seated_in(piece, local.z, seats.tables_of(local.n_dk), stirling)
+    return seats.seated(state.local, stirling)
 
 
 def _sweep_block(
@@ -260,27 +252,20 @@ def objective(state: State, data: Data, settings: Settings, context: Context) ->
 
 def flaw(state: State, data: Data, settings: Settings) -> str | None:
     """Return the flaw of a saved draw in words, None where there is none; see ``Backend``."""
-    if not all(state.local.ask(_are_rows, state.burst_stage == LEARNING)):
-        return "z has pairs whose tables do not stand in their first slots"
+    wrong = seats.misseated(state.local, aside=state.burst_stage == LEARNING)
+    if wrong is not None:
+        return wrong
     aside = gibbs_aside.documents_aside(tables_of_documents(state), data)
     if state.burst_stage == LEARNING and not len(aside):
         return "burst_stage says that documents are put aside, and all documents have tables"
     if len(state.seeded) != len(data.seeds.names):
         return f"seeded has {len(state.seeded)} topics, not {len(data.seeds.names)}"
-    return miscounted(state, data.n_words, data.seeds, state.seeded, _recounted)
-
-
-def _are_rows(piece: Piece, local: Local, aside: bool) -> bool:
-    return bool(are_rows(piece.cells, local.z, aside))
+    return miscounted(state, data.n_words, data.seeds, state.seeded, seats.recounted)
 
 
 def migrate_state(arrays: Arrays, settings: Settings) -> Arrays:
     """Return the arrays of a draw; those from before documents were put aside drew a and b."""
     return {"burst_stage": np.asarray(DRAWN), **gibbs.migrate_state(arrays, settings)}
-
-
-def _recounted(piece: Piece, local: Local, shape: tuple[int, int]) -> tuple[bool, I32]:
-    return recounted_by(count_tables, piece, local, shape)
 
 
 plain: Backend[Corpus, Data, Any, Settings] = gibbs.one

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from hiertopics.contract.model import NONE_DRAWN, Context, Hyperparameters, Sizes, value_of
 from hiertopics.corpus.data.corpus import Corpus, default_vocab
 from hiertopics.corpus.data.seedwords import seeds_in
-from hiertopics.families.flat.bursts import are_wanted
 from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR
 from hiertopics.families.flat.config import ModelSettings
 from hiertopics.families.flat.drawing import draw_words
-from hiertopics.families.flat.seats import draw_process_from_prior
+from hiertopics.families.flat.seats import draw_bursts
 from hiertopics.families.flat.sticks import weights_from_fractions
 
 
@@ -59,8 +58,4 @@ def draw_hyperparameters(
     drawn = {"alpha": alpha, "gamma": gamma, "eta": np.asarray(word_mass / sizes.n_words)}
     if settings.model.prior == "AA":
         drawn["tau"] = rng.dirichlet(np.ones(sizes.n_words))
-    if are_wanted(settings):
-        process = draw_process_from_prior(rng)
-        drawn["burst_discount"] = np.asarray(process.discount)
-        drawn["burst_concentration"] = np.asarray(process.concentration)
-    return drawn
+    return {**drawn, **draw_bursts(settings, rng)}

@@ -183,11 +183,8 @@ def flaw(state: State, data: Data, settings: Settings) -> str | None:
 
 def draw_hyperparameters(settings: Settings, sizes: Sizes, context: Context) -> Hyperparameters:
     """Draw alpha and eta as ``gibbs`` does, and discount and concentration from their priors."""
-    process = seats.draw_process_from_prior(context.rng("bursts"))
-    drawn = dict(gibbs.draw_hyperparameters(settings, sizes, context))
-    drawn["burst_discount"] = np.asarray(process.discount)
-    drawn["burst_concentration"] = np.asarray(process.concentration)
-    return drawn
+    of_bursts = seats.draw_bursts(settings, context.rng("bursts"))
+    return {**gibbs.draw_hyperparameters(settings, sizes, context), **of_bursts}
 
 
 plain: Backend[Corpus, Any, Any, Settings] = gibbs.one

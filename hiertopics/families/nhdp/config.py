@@ -19,6 +19,7 @@ from hiertopics.families.flat.bursts import (
     BurstDiscount,
     Bursts,
     BurstStart,
+    DrawnDiscount,
 )
 from hiertopics.families.flat.config import BranchSeeds, SeedWeight, Sweep
 from hiertopics.settings.config import InferenceConfig, Iterations, SamplerConfig
@@ -115,7 +116,7 @@ def sized(settings: SettingsOf, n_docs: int) -> SettingsOf:
 
 
 class VariationalModel(Model, frozen=True, kw_only=True):
-    """The priors and the shape of the tree, and whether documents are bursty."""
+    """The priors and the shape of the tree, and bursts of documents."""
 
     bursts: Bursts = "none"
     burst_discount: BurstDiscount = DISCOUNT
@@ -123,7 +124,7 @@ class VariationalModel(Model, frozen=True, kw_only=True):
 
 
 class GibbsModel(Model, frozen=True, kw_only=True):
-    """The priors and the shape of the tree; a sampler draws more of the priors."""
+    """The priors and the shape of the tree, of which a sampler draws more; bursts of documents."""
 
     eta: Annotated[
         float,
@@ -140,6 +141,9 @@ class GibbsModel(Model, frozen=True, kw_only=True):
             "level."
         ),
     ] = "learned"
+    bursts: Bursts = "none"
+    burst_discount: DrawnDiscount = DISCOUNT
+    burst_concentration: BurstConcentration = CONCENTRATION
 
 
 HyperEvery = Annotated[
@@ -207,6 +211,26 @@ Least = Annotated[
     ),
 ]
 
+StartBurst = Annotated[
+    int,
+    Meta(
+        ge=0,
+        description="Iterations of the start's flat topics that take words as if there were no "
+        "bursts; with bursts.",
+    ),
+]
+
+StartAside = Annotated[
+    int,
+    Meta(
+        ge=0,
+        description="Training documents that are put aside while the start finds topics, to learn "
+        "the concentration of bursts from words that the topics do not know. The sampler then "
+        "holds discount and concentration; 0: none are put aside, and both are drawn. Of bursts "
+        "alone.",
+    ),
+]
+
 Trials = Annotated[
     int,
     Meta(
@@ -254,6 +278,8 @@ class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
     trials: Trials = 12
     sweep: Sweep = "sparse"
     sample_eta: Annotated[bool, Meta(description="Sample eta, starting from model.eta.")] = True
+    burst_start: StartBurst = START
+    burst_aside: StartAside = ASIDE
 
 
 VariationalSettings = SettingsOf[Model, VariationalInference]

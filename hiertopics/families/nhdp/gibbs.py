@@ -9,15 +9,15 @@ J. Paisley, C. Wang, D. Blei, M. Jordan: Nested hierarchical Dirichlet processes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from msgspec import structs
 from scipy import sparse
 
-from hiertopics.base.arrays import F64, I32, I64
+from hiertopics.base.arrays import F64, I32, I64, Floats
 from hiertopics.base.axes import POSITIVE, Axes, require_parents
 from hiertopics.contract.chains import Chains, chains
 from hiertopics.contract.engine import Pieces, joined
@@ -26,11 +26,19 @@ from hiertopics.contract.states import Arrays
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.seedwords import seeds_in
 from hiertopics.corpus.data.tree import Tree
-from hiertopics.families.flat.layout import Block, Piece, dealt, lay_out, parts_of, sharded
-from hiertopics.families.flat.layout import Data as Cells
+from hiertopics.families.flat.layout import (
+    Block,
+    Cells,
+    Piece,
+    dealt,
+    lay_out,
+    parts_of,
+    sharded,
+)
+from hiertopics.families.flat.layout import Data as Laid
 from hiertopics.families.flat.summary import notes_on_shards
 from hiertopics.families.flat.token_kernels import Tables, count_tokens
-from hiertopics.families.flat.tokens import draw_eta, miscounted
+from hiertopics.families.flat.tokens import Visit, draw_eta, miscounted
 from hiertopics.families.flat.tokens import sweep as sweep_tokens
 from hiertopics.families.nhdp import gibbs_kernels as kernels
 from hiertopics.families.nhdp import list_kernels, starts, variational
@@ -40,6 +48,7 @@ from hiertopics.families.nhdp.config import GibbsModel as Model
 from hiertopics.families.nhdp.config import GibbsSettings as Settings
 from hiertopics.families.nhdp.config import VariationalInference, VariationalSettings
 from hiertopics.families.nhdp.gibbs_kernels import NodeParameters
+from hiertopics.families.nhdp.layout import Local as PairNodes
 from hiertopics.families.nhdp.layout import Shape, shape_of
 from hiertopics.families.nhdp.learning import Visits, all_visits, draw_mixing, visits_of
 from hiertopics.families.nhdp.mixing import Mixing, below
@@ -47,6 +56,7 @@ from hiertopics.families.nhdp.prediction import infer as infer
 from hiertopics.families.nhdp.prediction import predictive as predictive
 from hiertopics.families.nhdp.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.nhdp.simulate import simulate as simulate
+from hiertopics.families.nhdp.state import State as VariationalState
 from hiertopics.families.nhdp.state import misplaced
 from hiertopics.numeric.mixtures import log_rising
 
@@ -54,8 +64,8 @@ from hiertopics.numeric.mixtures import log_rising
 class Data(NamedTuple):
     """A corpus laid out in pairs, for the start, and in tokens; both with seed words."""
 
-    pairs: Cells
-    tokens: Cells
+    pairs: Laid
+    tokens: Laid
 
 
 class Local(NamedTuple):
@@ -68,13 +78,15 @@ class Local(NamedTuple):
 class SweepInput(NamedTuple):
     """Input of a block's sweep: totals with seed words [K], ``Mixing``, random numbers.
 
-    dense: whether each token looks at all nodes.
+    dense: whether each token looks at all nodes. more: arguments of another ``visit`` than
+    ``sweep_block``.
     """
 
     n_k: I64
     prior: NodeParameters
     dense: bool
     rng: np.random.Generator
+    more: Any = None
 
 
 @dataclass
@@ -138,6 +150,13 @@ def prepare(corpus: Corpus, settings: Settings) -> Data:
 
 def init(data: Data, settings: Settings, context: Context) -> State:
     """Return nodes drawn from the responsibilities of nhdp-variational (theory/nhdp 5)."""
+    begun = variational_start(data, settings, context)
+    z = draw_nodes(begun, data, context, lambda cells, local: (local, cells.tokens))
+    return with_nodes(z, begun.mixing, settings.model.eta, data.tokens, context)
+
+
+def variational_start(data: Data, settings: Settings, context: Context) -> VariationalState:
+    """Return the state of nhdp-variational that a sampler begins with."""
     schedule = VariationalInference(
         start=settings.inference.start,
         start_iterations=settings.inference.start_iterations,
@@ -145,6 +164,8 @@ def init(data: Data, settings: Settings, context: Context) -> State:
         inner_share=settings.inference.inner_share,
         least=settings.inference.least,
         trials=settings.inference.trials,
+        burst_start=settings.inference.burst_start,
+        burst_aside=settings.inference.burst_aside,
     )
     begun = VariationalSettings(_with_stops_held(settings.model), schedule)
     # As in the start itself, tables would travel at each turn; large corpora have no room here.
@@ -155,11 +176,25 @@ def init(data: Data, settings: Settings, context: Context) -> State:
     for iteration in range(1, settings.inference.variational_sweeps + 1):
         now = replace(near, iteration=iteration)
         state, _ = variational.step(state, data.pairs, begun, now)
-    z = np.zeros(len(data.tokens.cells.word), np.int32)
+    return state
+
+
+def draw_nodes(
+    begun: VariationalState,
+    data: Data,
+    context: Context,
+    tables: Callable[[Cells, Any], tuple[PairNodes, Floats]],
+) -> I32:
+    """Return nodes of tokens, int32 [n_tokens], drawn from q(z); -1 where a token has none.
+
+    tables: from cells and state of a piece to its q(z), and how many tokens of each pair get nodes.
+    """
+    z = np.full(len(data.tokens.cells.word), -1, np.int32)
     rng, token = context.rng("nodes"), 0
     for number, part in enumerate(parts_of(data.pairs)):
-        token = kernels.draw_start(part.cells, state.local.state_of(number), token, z, rng)
-    return with_nodes(z, state.mixing, settings.model.eta, data.tokens, context)
+        own = tables(part.cells, begun.local.state_of(number))
+        token = kernels.draw_start(part.cells, *own, token, z, rng)
+    return z
 
 
 def _with_stops_held(model: Model) -> Model:
@@ -167,15 +202,26 @@ def _with_stops_held(model: Model) -> Model:
     return structs.replace(model, stop="fixed")
 
 
-def with_nodes(z: I32, mixing: Mixing, eta: float, data: Cells, context: Context) -> State:
-    """Return the state of these nodes of tokens."""
+def with_nodes(
+    z: I32,
+    mixing: Mixing,
+    eta: float,
+    data: Laid,
+    context: Context,
+    count: Callable[..., None] = count_tokens,
+    kind: Callable[..., Any] = Local,
+) -> State:
+    """Return the state of these nodes of tokens.
+
+    count: adds them to n_dk and n_wk. kind: the type of the states of pieces.
+    """
     n_nodes = mixing.shape.n_nodes
     n_dk = np.zeros((data.n_docs, n_nodes), np.int32)
     n_wk = np.zeros((data.n_words, n_nodes), np.int32)
-    count_tokens(data.cells, z, n_dk, n_wk)
+    count(data.cells, z, n_dk, n_wk)
     data.seeds.add_to(n_wk, data.seeds.branches)
     n_k = n_dk.sum(axis=0, dtype=np.int64)
-    local = dealt(data, context, Local, z=z, n_dk=n_dk)
+    local = dealt(data, context, kind, z=z, n_dk=n_dk)
     share, concentration, stop_a, stop_b = (part.copy() for part in mixing[1:])
     parent = mixing.shape.parent
     return State(local, n_wk, n_k, parent, share, concentration, stop_a, stop_b, eta)
@@ -184,14 +230,24 @@ def with_nodes(z: I32, mixing: Mixing, eta: float, data: Cells, context: Context
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
     """Redraw all nodes, then the parameters that documents share, and eta."""
     moved = sweep(state, data.tokens, context, dense=settings.inference.sweep == "dense")
+    redraw_shared(state, data, settings, context)
+    return state, info_of(state, moved)
+
+
+def redraw_shared(state: State, data: Data, settings: Settings, context: Context) -> None:
+    """Draw what documents share, and eta, given nodes."""
     redraw_mixing(state, settings.model, context)
     if settings.inference.sample_eta:
         sizes = _sizes(state, data.tokens)
         state.eta = draw_eta(state.n_wk, sizes, state.eta, context.rng("words"))
+
+
+def info_of(state: State, moved: int) -> Info:
+    """Return the columns of an iteration in which so many tokens moved."""
     shape = state.mixing.shape
     alive = below(shape, state.n_k) >= common.LIVE_TOKENS
     inner = shape.inner
-    return state, Info(
+    return Info(
         int(alive.sum()),
         int(alive[shape.leaves].sum()),
         float(state.n_k[inner].sum() / max(int(state.n_k.sum()), 1)),
@@ -201,10 +257,19 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     )
 
 
-def sweep(state: State, data: Cells, context: Context, *, dense: bool = False) -> int:
+def sweep(
+    state: State,
+    data: Laid,
+    context: Context,
+    *,
+    dense: bool = False,
+    visit: Visit | None = None,
+    more: Callable[..., Any] | None = None,
+) -> int:
     """Redraw the node of every token, block by block; return how many moved.
 
-    dense: look at all nodes for each token, not at those of its document and its word.
+    dense: look at all nodes for each token, not at those of its document and its word. visit: the
+    task that sweeps a block; more: its further arguments, by block.
     """
     mixing = state.mixing
     shape, words = mixing.shape, (state.eta, state.eta * data.n_words)
@@ -214,9 +279,10 @@ def sweep(state: State, data: Cells, context: Context, *, dense: bool = False) -
     sizes = _sizes(state, data)
 
     def given(*block: int) -> SweepInput:
-        return SweepInput(sizes, parameters, dense, context.rng("sweep", *block))
+        extra = None if more is None else more(*block)
+        return SweepInput(sizes, parameters, dense, context.rng("sweep", *block), extra)
 
-    return sweep_tokens(state, data.word_bounds, _sweep_block, given)
+    return sweep_tokens(state, data.word_bounds, visit or _sweep_block, given)
 
 
 def redraw_mixing(state: State, model: Model, context: Context) -> None:
@@ -229,7 +295,7 @@ def _visits(piece: Piece, local: Local, shape: Shape) -> Visits:
     return visits_of(local.n_dk, shape)
 
 
-def _sizes(state: State, data: Cells) -> I64:
+def _sizes(state: State, data: Laid) -> I64:
     """Return the tokens of each node [K], seed words among them."""
     return state.n_k + data.seeds.totals(len(state.n_k), data.seeds.branches)
 
@@ -238,7 +304,7 @@ def _sweep_block(
     piece: Piece, local: Local, block: Block
 ) -> tuple[Local, tuple[tuple[I32, ...], tuple[int, I64]]]:
     """Sweep a block; answer with the tokens that moved and the change of the totals."""
-    before, prior, dense, rng = block.given
+    before, prior, dense, rng, _ = block.given
     (n_wk,) = block.rows
     n_k = before.copy()
     tables = Tables(local.z, local.n_dk, n_wk, n_k)
@@ -309,6 +375,8 @@ def _variational(settings: Settings) -> VariationalSettings:
         iterations=max(inference.variational_sweeps, 1),
         shards=inference.shards,
         least=inference.least,
+        burst_start=inference.burst_start,
+        burst_aside=inference.burst_aside,
     )
     return VariationalSettings(_with_stops_held(settings.model), schedule)
 
@@ -320,9 +388,13 @@ def memory(corpus: Corpus, settings: Settings) -> int:
 
 def per_chain(state: State, data: Data, settings: Settings, context: Context) -> PerChain:
     """Return the log joint and the number of nodes with a token at or below them."""
-    n_nodes = int((below(state.mixing.shape, state.n_k) >= common.LIVE_TOKENS).sum())
     log_joint = objective(state, data, settings, context)
-    return PerChain({"objective": [log_joint], "n_nodes": [n_nodes]})
+    return PerChain({"objective": [log_joint], "n_nodes": [n_alive(state)]})
+
+
+def n_alive(state: State) -> int:
+    """Return the number of nodes with a token at or below them."""
+    return int((below(state.mixing.shape, state.n_k) >= common.LIVE_TOKENS).sum())
 
 
 def migrate_state(arrays: Arrays, settings: Settings) -> Arrays:

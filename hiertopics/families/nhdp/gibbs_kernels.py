@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hiertopics.base.arrays import F64, I32, I64
+from hiertopics.base.arrays import F64, I32, I64, Floats
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.token_kernels import Tables
 from hiertopics.families.nhdp.document_kernels import unpack
@@ -48,11 +48,8 @@ def sweep_block(
     The chance is that of theory/nhdp 3.1 with whole counts, the token taken out of its node and of
     all nodes above. n_k is moved too: pass the block's own copy.
     """
-    z, n_dk, n_wk, n_k = tables
-    n_nodes = n_dk.shape[1]
-    inverse = np.empty(n_nodes)
-    for node in range(n_nodes):
-        inverse[node] = 1.0 / (n_k[node] + parameters.eta_total)
+    n_nodes = tables.n_dk.shape[1]
+    inverse = inverse_sizes(tables.n_k, parameters.eta_total)
     passing, stay, go = np.zeros(n_nodes), np.zeros(n_nodes), np.zeros(n_nodes)
     total = np.zeros(n_nodes)
     moved = 0
@@ -60,30 +57,74 @@ def sweep_block(
         begin, end = cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]
         if begin == end:
             continue
-        doc_row = n_dk[doc]
-        for back in range(n_nodes):
-            node = n_nodes - 1 - back
-            passing[node] = doc_row[node]
-            for child in range(parameters.first[node], parameters.first[node + 1]):
-                passing[node] += passing[child]
-            refresh(node, doc_row, passing, parameters, stay, go)
-        for token in range(begin, end):
-            word_row = n_wk[cells.word[token]]
-            old = z[token]
-            doc_row[old] -= 1
-            word_row[old] -= 1
-            n_k[old] -= 1
-            inverse[old] = 1.0 / (n_k[old] + parameters.eta_total)
-            pass_by(old, -1.0, doc_row, passing, parameters, stay, go)
-            weigh(word_row, inverse, passing, parameters, stay, go, total)
-            new = descend(rng.random(), word_row, inverse, passing, parameters, stay, go, total)
-            doc_row[new] += 1
-            word_row[new] += 1
-            n_k[new] += 1
-            inverse[new] = 1.0 / (n_k[new] + parameters.eta_total)
-            pass_by(new, 1.0, doc_row, passing, parameters, stay, go)
-            z[token] = new
-            moved += new != old
+        doc_row = tables.n_dk[doc]
+        begin_chances(doc_row, passing, parameters, stay, go)
+        moved += redraw_tokens(
+            tables.z[begin:end], cells.word[begin:end], doc_row, tables.n_wk, tables.n_k, inverse,
+            passing, parameters, stay, go, total, rng,
+        )  # fmt: skip
+    return moved
+
+
+@kernel()
+def inverse_sizes(n_k: I64, eta_total: float) -> F64:
+    """Return 1 / (n_k + eta_total) of each node."""
+    inverse = np.empty(len(n_k))
+    for node in range(len(n_k)):
+        inverse[node] = 1.0 / (n_k[node] + eta_total)
+    return inverse
+
+
+@kernel()
+def begin_chances(
+    doc_row: I32, passing: F64, parameters: NodeParameters, stay: F64, go: F64
+) -> None:
+    """Write the tokens of a document that pass each node, and the chances there."""
+    for node in range(len(doc_row) - 1, -1, -1):
+        passing[node] = doc_row[node]
+        for child in range(parameters.first[node], parameters.first[node + 1]):
+            passing[node] += passing[child]
+        refresh(node, doc_row, passing, parameters, stay, go)
+
+
+@kernel()
+def redraw_tokens(
+    z: I32,
+    words: I32,
+    doc_row: I32,
+    n_wk: I32,
+    n_k: I64,
+    inverse: F64,
+    passing: F64,
+    parameters: NodeParameters,
+    stay: F64,
+    go: F64,
+    total: F64,
+    rng: np.random.Generator,
+) -> int:
+    """Redraw the tokens of one document; return how many moved.
+
+    inverse, passing, stay, go: of all counts, before and after, as ``inverse_sizes`` and
+    ``begin_chances`` write them. total: scratch [K].
+    """
+    moved = 0
+    for token in range(len(z)):
+        word_row = n_wk[words[token]]
+        old = z[token]
+        doc_row[old] -= 1
+        word_row[old] -= 1
+        n_k[old] -= 1
+        inverse[old] = 1.0 / (n_k[old] + parameters.eta_total)
+        pass_by(old, -1.0, doc_row, passing, parameters, stay, go)
+        weigh(word_row, inverse, passing, parameters, stay, go, total)
+        new = descend(rng.random(), word_row, inverse, passing, parameters, stay, go, total)
+        doc_row[new] += 1
+        word_row[new] += 1
+        n_k[new] += 1
+        inverse[new] = 1.0 / (n_k[new] + parameters.eta_total)
+        pass_by(new, 1.0, doc_row, passing, parameters, stay, go)
+        z[token] = new
+        moved += new != old
     return moved
 
 
@@ -170,10 +211,14 @@ def descend(
 
 
 @kernel()
-def draw_start(cells: Cells, local: Local, token: int, z: I32, rng: np.random.Generator) -> int:
-    """Draw the node of each token of a piece's pairs, in their order, by the pair's q(z).
+def draw_start(
+    cells: Cells, local: Local, tables: Floats, token: int, z: I32, rng: np.random.Generator
+) -> int:
+    """Draw nodes of a piece's pairs, in their order, by the pair's q(z).
 
-    token: the number of the first one; returns that of the first one behind.
+    tables: [n_pairs], how many of a pair's first tokens get a node; what is no whole number is
+    rounded up or down at random, and keeps its mean. token: the number of the first token; returns
+    that of the first one behind.
     """
     for doc in range(len(cells.cuts)):
         nodes = local.node[local.first_node[doc] : local.first_node[doc + 1]]
@@ -182,13 +227,16 @@ def draw_start(cells: Cells, local: Local, token: int, z: I32, rng: np.random.Ge
         for pair in range(begin, cells.cuts[doc, -1] - first):
             place = local.first_resp[doc] + (pair - begin) * len(nodes)
             unpack(local.resp[place : place + len(nodes)], row)
-            for _ in range(int(cells.tokens[pair])):
+            n_tables = int(tables[pair])
+            if n_tables < tables[pair]:
+                n_tables += rng.random() < tables[pair] - n_tables
+            for slot in range(n_tables):
                 target, at = rng.random(), 0
                 while at < len(nodes) - 1 and target >= row[at]:
                     target -= row[at]
                     at += 1
-                z[token] = nodes[at]
-                token += 1
+                z[token + slot] = nodes[at]
+            token += int(cells.tokens[pair])
     return token
 
 

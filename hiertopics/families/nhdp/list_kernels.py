@@ -246,22 +246,7 @@ def redraw_document(
                         break
                     if node > 0:
                         below_into, below_out = node, np.int64(-1)
-                if links[node, OWN] == links[node, UNTIL]:
-                    stay = nodes[node, PASSING] + nodes[node, MASS]
-                elif node > 0:
-                    go, stay = go_and_stay(
-                        nodes[node, STOPPED], nodes[node, PASSING], nodes[node, MASS],
-                        nodes[node, CONCENTRATION], nodes[node, STOP_A], nodes[node, STOP_B],
-                    )  # fmt: skip
-                    local[links[node, OWN]] = np.float32(go)
-                else:
-                    stay = stay_at_root(
-                        nodes[0, STOPPED], nodes[0, PASSING],
-                        nodes[0, CONCENTRATION], nodes[0, STOP_A], nodes[0, STOP_B],
-                    )  # fmt: skip
-                now, family = np.float32(stay * nodes[node, INVERSE]), links[node, MEMBER]
-                exact[family] += np.float64(now) - np.float64(share[node])
-                weight[family], share[node] = np.float32(exact[family]), now
+                renew_share(node, links, nodes, share, local, exact, weight)
             if below_into >= 0:
                 for family in range(links[below_into, OWN], links[below_into, UNTIL]):
                     factor[family] = factor[above[family]] * local[family]
@@ -309,6 +294,29 @@ def redraw_document(
     nodes[new, TOKENS] += 1.0
     nodes[new, INVERSE] = 1.0 / (nodes[new, TOKENS] + eta_total)
     return moved
+
+
+@kernel(inline=True)
+def renew_share(
+    node: Int, links: I64, nodes: F64, share: F32, local: F32, exact: F64, weight: F32
+) -> None:
+    """Renew the share of a node whose counts have changed, and what its family has of it."""
+    if links[node, OWN] == links[node, UNTIL]:
+        stay = nodes[node, PASSING] + nodes[node, MASS]
+    elif node > 0:
+        go, stay = go_and_stay(
+            nodes[node, STOPPED], nodes[node, PASSING], nodes[node, MASS],
+            nodes[node, CONCENTRATION], nodes[node, STOP_A], nodes[node, STOP_B],
+        )  # fmt: skip
+        local[links[node, OWN]] = np.float32(go)
+    else:
+        stay = stay_at_root(
+            nodes[0, STOPPED], nodes[0, PASSING],
+            nodes[0, CONCENTRATION], nodes[0, STOP_A], nodes[0, STOP_B],
+        )  # fmt: skip
+    now, family = np.float32(stay * nodes[node, INVERSE]), links[node, MEMBER]
+    exact[family] += np.float64(now) - np.float64(share[node])
+    weight[family], share[node] = np.float32(exact[family]), now
 
 
 @kernel()
@@ -370,7 +378,7 @@ def begin_document(
     exact: F64,
     weight: F32,
 ) -> None:
-    """Write the mixture of a document's counts, less a token at ``out``."""
+    """Write the mixture of a document's counts, less a token at ``out``; below 0: less none."""
     for node in range(len(doc_row) - 1, -1, -1):
         stopped = np.float64(doc_row[node]) - (1.0 if node == out else 0.0)
         passing = stopped

@@ -17,6 +17,7 @@ from hiertopics.contract.model import (
 )
 from hiertopics.corpus.data.corpus import Corpus, default_vocab
 from hiertopics.corpus.data.seedwords import seeds_in
+from hiertopics.families.flat import seats
 from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR
 from hiertopics.families.flat.drawing import draw_words
 from hiertopics.families.nhdp import mixing
@@ -35,7 +36,8 @@ def simulate(
     """Draw a corpus; truth: parent, share [K], theta [n_docs, K], phi [K, n_words].
 
     drawn: concentration [K], eta, and stop weights by depth [n_levels, 2], where they are not the
-    config's.
+    config's, with ``model.bursts`` burst_discount and burst_concentration, too. Each document then
+    draws its words around its mixture (theory/bursts 1).
     """
     model, rng = settings.model, context.rng("simulate")
     begun = mixing.even(
@@ -63,7 +65,7 @@ def simulate(
     seeds.add_to(priors, seeds.branches)
     for node in seeds.branches:
         phi[node] = rng.dirichlet(priors[:, node])
-    corpus = Corpus(draw_words(theta, phi, sizes.doc_length, model, rng), vocab)
+    corpus = Corpus(draw_words(theta, phi, sizes.doc_length, model, rng, drawn), vocab)
     truth: dict[str, NDArray[Any]] = {
         "parent": shape.parent,
         "share": share,
@@ -89,11 +91,14 @@ def even_tree(settings: Settings) -> Shape:
 
 
 def draw_hyperparameters(settings: Settings, sizes: Sizes, context: Context) -> Hyperparameters:
-    """Draw the parameters of a fit from the priors of nhdp-gibbs, concentrations first."""
+    """Draw the parameters of a fit from the priors of nhdp-gibbs, concentrations first.
+
+    With ``model.bursts`` burst_discount and burst_concentration, too.
+    """
     shape, rng = even_tree(settings), context.rng("hyperparameters")
     drawn = {"concentration": CONCENTRATION_PRIOR.draw_many(shape.n_nodes, rng)}
     if settings.inference.sample_eta:
         drawn["eta"] = np.asarray(CONCENTRATION_PRIOR.draw(rng) / sizes.n_words)
     if settings.model.stop == "learned":
         drawn["stop"] = CONCENTRATION_PRIOR.draw_many((len(levels_of(shape)), 2), rng)
-    return drawn
+    return drawn | seats.draw_bursts(settings, rng)

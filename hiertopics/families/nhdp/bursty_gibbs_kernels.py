@@ -1,0 +1,403 @@
+"""Sweeps of the sampler of a tree whose documents are bursty (theory/bursts 9.2).
+
+Of each document the tables get nodes as tokens do in the plain sampler; then some come or go. Of a
+tree theta sums to 1, so that the chance p of a word is the sum of the weights of nodes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hiertopics.base.arrays import F32, F64, I32, I64, U32
+from hiertopics.families.flat.layout import Cells
+from hiertopics.families.flat.seat_kernels import (
+    EMPTY,
+    N_STEPS,
+    Seats,
+    empty_slots,
+    end_of_pair,
+    longest_of,
+    odds_of_another,
+    put_tables,
+    tables_of_pair,
+    take_tables,
+)
+from hiertopics.families.flat.sweep_kernels import (
+    last_place,
+    list_words_that_grow,
+    place_of,
+    words_of_block,
+    write_words,
+)
+from hiertopics.families.flat.token_kernels import Tables
+from hiertopics.families.nhdp.gibbs_kernels import (
+    NodeParameters,
+    begin_chances,
+    descend,
+    inverse_sizes,
+    pass_by,
+    redraw_tokens,
+    weigh,
+)
+from hiertopics.families.nhdp.list_kernels import (
+    CONCENTRATION,
+    INVERSE,
+    OWN,
+    PARENT,
+    PASSING,
+    STOP_A,
+    STOP_B,
+    STOPPED,
+    TOKENS,
+    UNTIL,
+    begin_document,
+    families_of,
+    find_node,
+    mixture_of,
+    nodes_of,
+    redraw_document,
+    renew_share,
+    stay_at_root,
+    sum_of_products,
+)
+from hiertopics.numeric.jit import kernel
+from hiertopics.numeric.lanes import LANES
+from hiertopics.numeric.pitman_yor_kernels import LARGEST
+from hiertopics.numeric.simd_draws import Int, gather_products, pick_place, sum_list
+
+
+@kernel()
+def sweep_block(
+    cells: Cells,
+    doc_shard: int,
+    word_shard: int,
+    tables: Tables,
+    parameters: NodeParameters,
+    seats: Seats,
+    rng: np.random.Generator,
+    seat_rng: np.random.Generator,
+) -> int:
+    """Redraw tables of a block; return how many changed their node.
+
+    As ``gibbs_kernels.sweep_block``, which see.
+    """
+    n_nodes = tables.n_dk.shape[1]
+    inverse = inverse_sizes(tables.n_k, parameters.eta_total)
+    passing, stay, go = np.zeros(n_nodes), np.zeros(n_nodes), np.zeros(n_nodes)
+    total = np.zeros(n_nodes)
+    own_nodes = np.empty(longest_of(cells, doc_shard, word_shard), np.int32)
+    words_of = np.empty_like(own_nodes)
+    moved = 0
+    for doc in range(cells.doc_bounds[doc_shard], cells.doc_bounds[doc_shard + 1]):
+        begin, end = cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]
+        if begin == end:
+            continue
+        z, words, doc_row = tables.z[begin:end], cells.word[begin:end], tables.n_dk[doc]
+        begin_chances(doc_row, passing, parameters, stay, go)
+        n_tables = take_tables(z, words, own_nodes, words_of)
+        moved += redraw_tokens(
+            own_nodes[:n_tables], words_of[:n_tables], doc_row, tables.n_wk, tables.n_k, inverse,
+            passing, parameters, stay, go, total, rng,
+        )  # fmt: skip
+        put_tables(own_nodes, z)
+        seat_document(
+            z, words, doc_row, tables.n_wk, tables.n_k, inverse, passing, parameters, stay, go,
+            total, seats, seat_rng,
+        )  # fmt: skip
+    return moved
+
+
+@kernel()
+def seat_document(
+    z: I32,
+    words: I32,
+    doc_row: I32,
+    n_wk: I32,
+    n_k: I64,
+    inverse: F64,
+    passing: F64,
+    parameters: NodeParameters,
+    stay: F64,
+    go: F64,
+    total: F64,
+    seats: Seats,
+    rng: np.random.Generator,
+) -> None:
+    """Add or remove tables of one document.
+
+    Arrays as of ``gibbs_kernels.redraw_tokens``, with slots in place of tokens.
+    """
+    all_tables = np.int64(0)
+    for column in range(len(doc_row)):
+        all_tables += doc_row[column]
+    first, stop = 0, len(z)
+    while first < stop:
+        end = end_of_pair(words, first, stop)
+        word_row, count = n_wk[words[first]], min(end - first, LARGEST)
+        n_tables = np.int64(tables_of_pair(z, first, first + count))
+        # A pair of one token has one table, which neither goes nor gets company. Three numbers are
+        # drawn at each step, whatever becomes of it.
+        for _ in range(N_STEPS if count > 1 else 0):
+            direction, chance, where = rng.random(), rng.random(), rng.random()
+            if direction < 0.5:
+                if n_tables == count:
+                    continue
+                # A table that comes is weighed with all tables in.
+                weigh(word_row, inverse, passing, parameters, stay, go, total)
+                if chance >= odds_of_another(seats, count, n_tables, all_tables) * total[0]:
+                    continue
+                node = descend(where, word_row, inverse, passing, parameters, stay, go, total)
+                change = np.int64(1)
+                z[first + n_tables] = node
+                count_table(node, 1, doc_row, word_row, n_k, inverse, parameters.eta_total)
+                pass_by(node, 1.0, doc_row, passing, parameters, stay, go)
+            else:
+                if n_tables == 1:
+                    continue
+                # A table that goes is weighed without it; it comes back where the step is refused.
+                node, change = int(z[first + n_tables - 1]), np.int64(-1)
+                count_table(node, -1, doc_row, word_row, n_k, inverse, parameters.eta_total)
+                pass_by(node, -1.0, doc_row, passing, parameters, stay, go)
+                weigh(word_row, inverse, passing, parameters, stay, go, total)
+                odds = odds_of_another(seats, count, n_tables - 1, all_tables - 1)
+                if chance * odds * total[0] >= 1.0:
+                    count_table(node, 1, doc_row, word_row, n_k, inverse, parameters.eta_total)
+                    pass_by(node, 1.0, doc_row, passing, parameters, stay, go)
+                    continue
+                z[first + n_tables - 1] = EMPTY
+            n_tables += change
+            all_tables += change
+        first = end
+
+
+@kernel()
+def count_table(
+    node: int,
+    change: int,
+    doc_row: I32,
+    word_row: I32,
+    n_k: I64,
+    inverse: F64,
+    eta_total: float,
+) -> None:
+    """Add ``change`` to the tables at a node: of its document, of its word, of all."""
+    doc_row[node] += change
+    word_row[node] += change
+    n_k[node] += change
+    inverse[node] = 1.0 / (n_k[node] + eta_total)
+
+
+@kernel()
+def sweep_block_by_lists(
+    cells: Cells,
+    doc_shard: int,
+    word_shard: int,
+    tables: Tables,
+    parameters: NodeParameters,
+    seats: Seats,
+    rng: np.random.Generator,
+    seat_rng: np.random.Generator,
+) -> int:
+    """Do as ``sweep_block`` does, by the lists of nodes that words have."""
+    n_k = tables.n_k
+    first_word, last_word = words_of_block(cells, doc_shard, word_shard)
+    growth = empty_slots(cells, doc_shard, word_shard, tables.z, len(tables.n_wk))
+    lists = list_words_that_grow(tables.n_wk, first_word, last_word, growth)
+    start, length, entries, times = lists
+    links, member, above, begin, end = families_of(parameters.parent, parameters.first)
+    nodes = nodes_of(n_k, parameters)
+    share, local, factor, exact, weight = mixture_of(len(n_k), len(above))
+    room = (len(n_k) + LANES - 1) // LANES * LANES
+    chances, sums = np.zeros(room, np.float32), np.zeros(room, np.float32)
+    before = np.zeros(LANES + 1, np.float32)
+    own_nodes = np.empty(longest_of(cells, doc_shard, word_shard), np.int32)
+    words_of = np.empty_like(own_nodes)
+    moved = 0
+    for doc in range(cells.doc_bounds[doc_shard], cells.doc_bounds[doc_shard + 1]):
+        begins, ends = cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]
+        if begins == ends:
+            continue
+        z, words, doc_row = tables.z[begins:ends], cells.word[begins:ends], tables.n_dk[doc]
+        n_tables = take_tables(z, words, own_nodes, words_of)
+        moved += redraw_document(
+            own_nodes[:n_tables], words_of[:n_tables], doc_row,
+            parameters.eta, parameters.eta_total, parameters.first,
+            links, member, above, begin, end, start, length, entries, times,
+            nodes, share, local, factor, exact, weight, chances, sums, before, rng,
+        )  # fmt: skip
+        put_tables(own_nodes, z)
+        seat_document_by_lists(
+            z, words, doc_row, parameters.eta, parameters.eta_total, parameters.first,
+            links, member, above, begin, end, start, length, entries, times,
+            nodes, share, local, factor, exact, weight, chances, sums, before, seats, seat_rng,
+        )  # fmt: skip
+    for node in range(len(n_k)):
+        n_k[node] = np.int64(nodes[node, TOKENS])
+    write_words(lists, first_word, last_word, tables.n_wk)
+    return moved
+
+
+# Arrays come one by one: taken from a tuple they would cost counted references per pair.
+
+
+@kernel()
+def seat_document_by_lists(
+    z: I32,
+    words: I32,
+    doc_row: I32,
+    eta: float,
+    eta_total: float,
+    first_child: I64,
+    links: I64,
+    member: U32,
+    above: I64,
+    begin: I64,
+    end: I64,
+    start: I64,
+    length: I64,
+    entries: U32,
+    times: F32,
+    nodes: F64,
+    share: F32,
+    local: F32,
+    factor: F32,
+    exact: F64,
+    weight: F32,
+    chances: F32,
+    sums: F32,
+    before: F32,
+    seats: Seats,
+    rng: np.random.Generator,
+) -> None:
+    """Do as ``seat_document`` does, at the cost of the nodes of each word.
+
+    Arrays as of ``list_kernels.redraw_document``, with slots in place of tokens; first_child is its
+    ``first``. Lists have room for all that may come.
+    """
+    one, none = np.float32(1.0), np.float32(0.0)
+    begin_document(
+        doc_row, -1, first_child, links, above, begin, end, nodes, share, local, factor, exact,
+        weight,
+    )  # fmt: skip
+    all_tables = np.int64(0)
+    for column in range(len(doc_row)):
+        all_tables += doc_row[column]
+    first, stop = 0, len(z)
+    while first < stop:
+        last = end_of_pair(words, first, stop)
+        word, count = np.int64(words[first]), min(last - first, LARGEST)
+        at_list, n = start[word], length[word]
+        n_tables = np.int64(tables_of_pair(z, first, first + count))
+        for _ in range(N_STEPS if count > 1 else 0):
+            direction, chance, where = rng.random(), rng.random(), rng.random()
+            if direction < 0.5:
+                if n_tables == count:
+                    continue
+                # A table that comes is weighed with all tables in: nodes that the word has, and the
+                # word's prior at all nodes.
+                of_all = np.float64(np.float32(eta) * sum_of_products(factor, weight, before))
+                gather_products(share, factor, member, entries, at_list, n, chances)
+                of_list = np.float64(sum_list(chances, times, at_list, n, n, none, sums, before))
+                p = (of_list + of_all) * unit_of_shares(nodes)
+                if chance >= odds_of_another(seats, count, n_tables, all_tables) * p:
+                    continue
+                target = where * (of_list + of_all)
+                if target < of_list:
+                    at = np.int64(pick_place(sums, before, n, np.float32(target)))
+                    if at >= n or not chances[at] * times[at_list + at]:
+                        at = np.int64(last_place(chances, times, at_list, n, n, none))
+                    node = np.int64(entries[at_list + at])
+                else:
+                    target = (target - of_list) / eta
+                    node = np.int64(find_node(target, share, factor, weight, begin, end))
+                move_table(
+                    node, 1.0, eta_total, links, above, nodes, share, local, factor, exact, weight
+                )
+                z[first + n_tables] = node
+                place = place_of(entries, at_list, n, node)
+                if place == n:
+                    entries[at_list + n] = node
+                    n += 1
+                times[at_list + place] += one
+                change = np.int64(1)
+            else:
+                if n_tables == 1:
+                    continue
+                # A table that goes is weighed without it; it comes back where the step is refused.
+                node = np.int64(z[first + n_tables - 1])
+                move_table(
+                    node, -1.0, eta_total, links, above, nodes, share, local, factor, exact, weight
+                )
+                of_all = np.float64(np.float32(eta) * sum_of_products(factor, weight, before))
+                gather_products(share, factor, member, entries, at_list, n, chances)
+                place = place_of(entries, at_list, n, node)
+                left = times[at_list + place] - one
+                of_list = np.float64(
+                    sum_list(chances, times, at_list, n, place, chances[place] * left, sums, before)
+                )
+                p = (of_list + of_all) * unit_of_shares(nodes)
+                if chance * odds_of_another(seats, count, n_tables - 1, all_tables - 1) * p >= 1.0:
+                    move_table(
+                        node, 1.0, eta_total, links, above, nodes, share, local, factor, exact,
+                        weight,
+                    )  # fmt: skip
+                    continue
+                z[first + n_tables - 1] = EMPTY
+                times[at_list + place] = left
+                # A node without a table of the word gives its place to the last one of the list.
+                if left == none:
+                    n -= 1
+                    entries[at_list + place] = entries[at_list + n]
+                    times[at_list + place], times[at_list + n] = times[at_list + n], none
+                change = np.int64(-1)
+            length[word] = n
+            n_tables += change
+            all_tables += change
+            doc_row[node] += change
+        first = last
+
+
+@kernel()
+def unit_of_shares(nodes: F64) -> float:
+    """Return the factor of all nodes' chances that their shares and factors leave out."""
+    stopped, passing = nodes[0, STOPPED], nodes[0, PASSING]
+    concentration, stop_a, stop_b = (
+        nodes[0, CONCENTRATION],
+        nodes[0, STOP_A],
+        nodes[0, STOP_B],
+    )
+    if len(nodes) == 1:
+        # All that reaches a root without children stops there.
+        return 1.0 / stay_at_root(stopped, passing, concentration, stop_a, stop_b)
+    gone = passing - stopped
+    return (stop_b + gone) / ((stop_a + stop_b + passing) * (gone + concentration))
+
+
+@kernel()
+def move_table(
+    node: Int,
+    change: float,
+    eta_total: float,
+    links: I64,
+    above: I64,
+    nodes: F64,
+    share: F32,
+    local: F32,
+    factor: F32,
+    exact: F64,
+    weight: F32,
+) -> None:
+    """Add ``change`` to the tables at a node, and bring the mixture of the document up to date."""
+    nodes[node, STOPPED] += change
+    nodes[node, TOKENS] += change
+    nodes[node, INVERSE] = 1.0 / (nodes[node, TOKENS] + eta_total)
+    at, top = np.int64(node), np.int64(0)
+    while at >= 0:
+        nodes[at, PASSING] += change
+        renew_share(at, links, nodes, share, local, exact, weight)
+        if at > 0:
+            top = at
+        at = links[at, PARENT]
+    if top > 0:
+        for family in range(links[top, OWN], links[top, UNTIL]):
+            factor[family] = factor[above[family]] * local[family]
