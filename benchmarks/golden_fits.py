@@ -107,6 +107,8 @@ FAMILIES = (
             "bursts": BURSTS,
             "bursts-dense": (*BURSTS, "inference.sweep=dense"),
             "bursts-shards": (*BURSTS, SHARDS),
+            "bursts-partial": (*BURSTS, PARTIAL),
+            "bursts-partial-shards": (*BURSTS, PARTIAL, SHARDS),
         },
     ),
     Family(

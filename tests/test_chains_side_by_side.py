@@ -28,7 +28,11 @@ from hiertopics.runs.experiment import read_experiment
 from hiertopics.settings.config import SamplerConfig
 
 SAMPLERS = [name for name in registry.BACKENDS if registry.load(name).sampler]
-WAYS = [(name, *way) for name in SAMPLERS for way in ((), *zip(registry.BACKENDS[name].variants))]
+WAYS = [
+    (name, *way)
+    for name in SAMPLERS
+    for way in ((), *map(registry.settings_of, registry.BACKENDS[name].variants))
+]
 """Each sampler under its defaults and under each setting that chooses another algorithm."""
 
 NUMBERED = ("hlda-gibbs", "tssb-mcmc")

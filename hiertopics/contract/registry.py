@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 class Entry(NamedTuple):
     """One backend: its module and a one-line summary.
 
-    variants: other modules under settings that are written as for ``-s``. compiling: about how many
-    seconds of one core its kernels take to compile, measured with numba 0.68; None: it has none.
+    variants: other modules under settings that are written as for ``-s``, several with " -s "
+    between two; the first that fits is taken. compiling: about how many seconds of one core its
+    kernels take to compile, measured with numba 0.68; None: it has none.
     """
 
     module: str
@@ -40,12 +41,21 @@ class Entry(NamedTuple):
 
     def chosen(self, sections: Mapping[str, object]) -> str:
         """Return the setting of these sections that is a variant; "": none is."""
-        for setting in self.variants:
-            place, value = setting.split("=")
-            section, key = place.split(".")
-            if section in sections and getattr(sections[section], key) == value:
-                return setting
+        for variant in self.variants:
+            if all(_holds(setting, sections) for setting in settings_of(variant)):
+                return variant
         return ""
+
+
+def settings_of(variant: str) -> tuple[str, ...]:
+    """Return the settings under which a variant is chosen, each as for ``-s``."""
+    return tuple(variant.split(" -s "))
+
+
+def _holds(setting: str, sections: Mapping[str, object]) -> bool:
+    place, value = setting.split("=")
+    section, key = place.split(".")
+    return section in sections and getattr(sections[section], key) == value
 
 
 DEFAULT = "nhdp-variational"
@@ -85,6 +95,9 @@ OWN: dict[str, Entry] = {
         "hiertopics.families.hdp.gibbs",
         "flat topics, number learned: collapsed Gibbs sampling of the truncated HDP",
         {
+            "model.bursts=document -s inference.collapse=partial": (
+                "hiertopics.families.hdp.bursty_partial"
+            ),
             "model.bursts=document": "hiertopics.families.hdp.bursty_gibbs",
             "inference.collapse=partial": "hiertopics.families.hdp.partial",
         },

@@ -149,8 +149,6 @@ def _refuse_bursts(experiment: Experiment) -> None:
         what = "a graph: links"
     if what:
         raise UsageError(f"model.bursts: document is for words that repeat, not for {what}")
-    if getattr(experiment.inference, "collapse", "full") == "partial":
-        raise UsageError("model.bursts: document needs inference.collapse: full")
     if getattr(experiment.inference, "denominator", "E") == "G":
         raise UsageError(
             "model.bursts: document needs inference.denominator: E; under G the chances of all "

@@ -25,7 +25,8 @@ Case = tuple[str, ...]
 def cases_of_backend(name: str, overrides: tuple[str, ...] = ()) -> list[Case]:
     """Return a backend's cases: its default, and each setting that chooses a variant."""
     variants = registry.BACKENDS[name].variants
-    return [(name, *overrides, *setting) for setting in [(), *zip(variants)]]
+    settings = [(), *map(registry.settings_of, variants)]
+    return [(name, *overrides, *own) for own in settings]
 
 
 ALL = [case for name in registry.BACKENDS for case in cases_of_backend(name)]

@@ -65,11 +65,12 @@ def test_a_cluster_changes_no_byte(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("collapse", ["full", "partial"])
 def test_drawn_tables_on_a_cluster_are_those_of_one_machine(
-    tiny_file: Path, tmp_path: Path, client: Client
+    tiny_file: Path, tmp_path: Path, client: Client, collapse: str
 ) -> None:
     bursty = ("model.bursts=document", "inference.burst_start=1", "inference.hyper_start=1")
-    more = (*bursty, "inference.collapse=full")
+    more = (*bursty, f"inference.collapse={collapse}")
     fitted(tiny_file, tmp_path / "here", "hdp-gibbs", more, workers=2)
     fitted(tiny_file, tmp_path / "there", "hdp-gibbs", more, cluster=client.scheduler.address)
     assert products(tmp_path / "there") == products(tmp_path / "here")

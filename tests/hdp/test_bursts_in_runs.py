@@ -267,18 +267,10 @@ def test_scored_tokens_change_nothing_that_is_learned(tmp_path: Path) -> None:
     assert run.file("model.npz").read_bytes() == same.file("model.npz").read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        ({"inference.collapse": "partial"}, "needs inference.collapse: full"),
-        ({"data.holdout": "links:0.2@0"}, "not for a graph"),
-    ],
-)
-def test_samplers_refuse_in_one_line(
-    corpus: Path, tmp_path: Path, more: dict[str, str], said: str
-) -> None:
-    with pytest.raises(UsageError, match=said):
-        sampled(corpus, tmp_path / "run", **more)
+@pytest.mark.parametrize("more", [{}, {"inference.collapse": "partial"}], ids=["full", "partial"])
+def test_samplers_refuse_in_one_line(corpus: Path, tmp_path: Path, more: dict[str, str]) -> None:
+    with pytest.raises(UsageError, match="not for a graph"):
+        sampled(corpus, tmp_path / "run", **more, **{"data.holdout": "links:0.2@0"})
     assert not (tmp_path / "run").exists()
 
 

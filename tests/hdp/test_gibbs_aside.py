@@ -133,19 +133,30 @@ def given_of(phi: np.ndarray, process: PitmanYor) -> HeldTopics:
     return HeldTopics(counts, n_k, np.full(60, 1e-9), np.ones(2), process)
 
 
+def documents_of(data: Any) -> tuple[Any, Any]:
+    """Return the numbers of all documents, and words and tokens of each."""
+    docs = np.arange(data.n_docs)
+    return docs, [gibbs_aside.pairs_of(data, doc) for doc in docs.tolist()]
+
+
+def learned(given: HeldTopics, data: Any) -> PitmanYor:
+    """Return what all documents ask for under given topics."""
+    return gibbs_aside.learn(given, *documents_of(data), at(0))
+
+
 def test_a_planted_process_is_learned() -> None:
     """Under known topics: what is found predicts hardly worse than the truth."""
     truth = PitmanYor(0.4, 8.0)
     corpus, phi = two_topics(150, truth, seed=3)
     settings = settings_of(bursty_gibbs.one, **{**SETTINGS, "truncation": 2})
     data = bursty_gibbs.prepare(corpus, settings)
-    found = gibbs_aside.learn(given_of(phi, PitmanYor(0.5, 100.0)), np.arange(150), data, at(0))
+    found = learned(given_of(phi, PitmanYor(0.5, 100.0)), data)
     assert 0.2 <= found.discount <= 0.6
     assert 4.0 < found.concentration < 16.0
     plain, _ = two_topics(150, PitmanYor(0.0, 1e9), seed=4)
     data = bursty_gibbs.prepare(plain, settings)
     _, phi = two_topics(0, truth, seed=4)
-    none = gibbs_aside.learn(given_of(phi, PitmanYor(0.5, 100.0)), np.arange(150), data, at(0))
+    none = learned(given_of(phi, PitmanYor(0.5, 100.0)), data)
     assert none.concentration > 300.0 or none.discount > 0.9
 
 
@@ -158,7 +169,7 @@ def test_documents_join_with_the_topics_that_place_them() -> None:
     settings = settings_of(bursty_gibbs.one, **{**SETTINGS, "truncation": 2})
     data = bursty_gibbs.prepare(corpus_of(rows.tolist()), settings)
     given = given_of(phi, PitmanYor(0.5, 10.0))
-    first, second = gibbs_aside.seats_for(given, np.arange(2), data, at(0))
+    first, second = gibbs_aside.seats_for(given, *documents_of(data), at(0))
     assert first.topics.tolist() == 30 * [0]
     assert first.words.tolist() == np.repeat(np.arange(10), 3).tolist()
     assert (second.topics[second.topics != EMPTY] == 1).all()
@@ -172,7 +183,7 @@ def test_topics_of_a_joining_document_are_drawn_by_their_chances() -> None:
     settings = settings_of(bursty_gibbs.one, **{**SETTINGS, "truncation": 2})
     data = bursty_gibbs.prepare(corpus_of(rows.tolist()), settings)
     given = given_of(phi, PitmanYor(0.5, 10.0))._replace(doc=np.array([3.0, 1.0]))
-    joining = gibbs_aside.seats_for(given, np.arange(400), data, at(0))
+    joining = gibbs_aside.seats_for(given, *documents_of(data), at(0))
     share = np.mean([(each.topics == 0).mean() for each in joining])
     assert share == pytest.approx(0.75, abs=4 * np.sqrt(0.75 * 0.25 / 24000))
 

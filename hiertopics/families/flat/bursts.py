@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from msgspec import Meta
+from scipy import sparse
 
-from hiertopics.base.arrays import I32, I64, Numbers
+from hiertopics.base.arrays import F64, I32, I64, Numbers
 from hiertopics.numeric.pitman_yor import PitmanYor, mean_tables, predictive
 from hiertopics.numeric.pitman_yor_kernels import MeanTables
 from hiertopics.numeric.priors import GammaPrior
@@ -156,6 +158,17 @@ def repeats_of(words: I32, counts: Numbers, doc_lengths: I64, start: int) -> Rep
     return Repeats(found, more_than(np.bincount(doc_lengths)), start, usual_chance(words, counts))
 
 
+def repeats_of_blocks(blocks: Iterable[sparse.csr_array], doc_lengths: I64, start: int) -> Repeats:
+    """Do as ``repeats_of`` does, of counts that come some documents at a time."""
+    found = np.zeros(0, np.int64)
+    tokens: F64 = np.zeros(0)
+    for block in blocks:
+        found = np.union1d(found, block.data).astype(np.int64)
+        own = np.bincount(block.indices, block.data, block.shape[1]).astype(np.float64)
+        tokens = own + tokens if len(tokens) else own
+    return Repeats(found, more_than(np.bincount(doc_lengths)), start, chance_of_share(tokens))
+
+
 def putting_aside(repeats: Repeats, wanted: int, n_docs: int, burn_in: int) -> Repeats:
     """Return the repeats of a fit that puts so many of its documents aside, where it can.
 
@@ -175,7 +188,11 @@ def more_than(histogram: I64) -> I64:
 
 def usual_chance(words: I32, counts: Numbers) -> float:
     """Return the geometric mean over all tokens of the share of their word. counts: [n_pairs]."""
-    tokens = np.bincount(words, counts)
+    return chance_of_share(np.bincount(words, counts).astype(np.float64))
+
+
+def chance_of_share(tokens: F64) -> float:
+    """Return ``usual_chance`` of words with so many tokens, float64 [n_words]."""
     share = tokens[tokens > 0] / max(tokens.sum(), 1.0)
     return float(np.exp((share * np.log(share)).sum()))
 

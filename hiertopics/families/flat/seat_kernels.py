@@ -62,7 +62,7 @@ def tables_of_pair(z: I32, first: int, end: int) -> int:
 
 
 @kernel()
-def odds_of_another(seats: Seats, count: int, tables: Int, all_tables: Int) -> float:
+def odds_of_another(seats: Seats, count: Int, tables: Int, all_tables: Int) -> float:
     """Return the factor of (1) for one more table of a pair of c tokens, without its word.
 
     That is S^c_{t+1} / S^c_t (b + a T). tables: t of the pair, all_tables: T of the document,

@@ -27,6 +27,8 @@ from hiertopics.numeric.simd_draws import Int, gather_list, pick_place, scale_ro
 from hiertopics.numeric.streams import uniform
 
 Topics = NDArray[np.unsignedinteger[Any]]
+SlotTopics = NDArray[np.integer[Any]]
+"""Topics of tokens; below 0 where there is no table, of documents that are bursty."""
 
 
 class SweepInput(NamedTuple):
@@ -167,7 +169,7 @@ def begin_lists(
     doc_ptr: I64,
     first: int,
     last: int,
-    z: Topics,
+    z: SlotTopics,
     n_topics: int,
     start: I64,
     length: I64,
@@ -190,6 +192,8 @@ def begin_lists(
             counts[at] = np.float32(0.0)
         for token in range(begin, end):
             topic = np.int64(z[token])
+            if topic < 0:
+                continue
             if places[own + topic] == 0:
                 topics[room + n] = topic
                 n += 1
@@ -239,7 +243,6 @@ def visit_words(
     n_changes: I64,
 ) -> int:
     """Redraw the tokens of a block, word by word, and write the changes of n_wk."""
-    one, none = np.float32(1.0), np.float32(0.0)
     n_moved, pair, written = 0, first_pair, n_changes[0]
     for entry in range(first_entry, last_entry):
         word = np.int64(words[entry])
@@ -255,55 +258,14 @@ def visit_words(
             # The part of the document: its topics times the same row, gathered once for the tokens
             # of the pair.
             gather_list(scaled, topics, first, n, chances)
-            token = tokens[doc]
-            for _ in range(n_tokens[pair]):
-                old = np.int64(z[token])
-                place = np.int64(places[own + old]) - 1
-                left = counts[first + place] - one
-                # Without the token itself: its topic counts one less in the list. The held topics
-                # do not move.
-                alone = chances[place] * left
-                of_list = np.float64(
-                    sum_list(chances, counts, first, n, place, alone, sums, before)
-                )
-                target = uniform(key, first_token + token) * (of_list + of_all)
-                if target < of_list:
-                    at = np.int64(pick_place(sums, before, n, np.float32(target)))
-                    if at >= n or not (alone if at == place else chances[at] * counts[first + at]):
-                        at = np.int64(last_place(chances, counts, first, n, place, alone))
-                    new = np.int64(topics[first + at])
-                else:
-                    new = np.int64(draw_from_all(scaled, prior, lanes, target - of_list))
-                if new != old:
-                    n_moved += 1
-                    counts[first + place] = left
-                    # A topic that the document lost gives its place in the list to the last one.
-                    if left == none:
-                        n -= 1
-                        places[own + old] = 0
-                        if place < n:
-                            last = np.int64(topics[first + n])
-                            topics[first + place] = last
-                            counts[first + place] = counts[first + n]
-                            chances[place] = chances[n]
-                            places[own + last] = place + 1
-                            counts[first + n] = none
-                    if places[own + new] == 0:
-                        topics[first + n] = new
-                        chances[n] = scaled[new]
-                        n += 1
-                        places[own + new] = n
-                    counts[first + np.int64(places[own + new]) - 1] += one
-                    change[old] -= 1
-                    change[new] += 1
-                    for topic in (old, new):
-                        if not marked[topic]:
-                            marked[topic] = True
-                            touched[n_touched] = topic
-                            n_touched += 1
-                after[token] = new
-                token += 1
-            tokens[doc] = token
+            end = tokens[doc] + np.int64(n_tokens[pair])
+            n, n_touched, moved = redraw_pair(
+                z, after, tokens[doc], end, key, first_token, own, first, n, topics, counts, places,
+                scaled, prior, lanes, of_all, chances, sums, before, change, marked, touched,
+                n_touched,
+            )  # fmt: skip
+            n_moved += moved
+            tokens[doc] = end
             length[doc] = n
             pair += 1
         # Only topics that a token of this word left or joined are written, and only where the two
@@ -316,6 +278,87 @@ def visit_words(
             change[topic], marked[topic] = 0, False
     n_changes[0] = written
     return n_moved
+
+
+@kernel(inline=True)
+def redraw_pair(
+    z: SlotTopics,
+    after: SlotTopics,
+    begin: Int,
+    end: Int,
+    key: np.uint64,
+    first_token: int,
+    own: Int,
+    first: Int,
+    n: Int,
+    topics: Topics,
+    counts: F32,
+    places: Topics,
+    scaled: F32,
+    prior: F32,
+    lanes: F32,
+    of_all: float,
+    chances: F32,
+    sums: F32,
+    before: F32,
+    change: I32,
+    marked: Bools,
+    touched: I64,
+    n_touched: int,
+) -> tuple[Int, int, int]:
+    """Redraw tokens of one word in a document, from ``begin`` to before ``end``.
+
+    Returns the length of the document's list, the number of topics that the word's tokens have
+    touched, and how many tokens moved. own, first, n: where the document's places and list begin,
+    and the length of the list. The rest as in ``visit_words``.
+    """
+    one, none = np.float32(1.0), np.float32(0.0)
+    n_moved = 0
+    for token in range(begin, end):
+        old = np.int64(z[token])
+        place = np.int64(places[own + old]) - 1
+        left = counts[first + place] - one
+        # Without the token itself: its topic counts one less in the list. The held topics do not
+        # move.
+        alone = chances[place] * left
+        of_list = np.float64(sum_list(chances, counts, first, n, place, alone, sums, before))
+        target = uniform(key, first_token + token) * (of_list + of_all)
+        if target < of_list:
+            at = np.int64(pick_place(sums, before, n, np.float32(target)))
+            if at >= n or not (alone if at == place else chances[at] * counts[first + at]):
+                at = np.int64(last_place(chances, counts, first, n, place, alone))
+            new = np.int64(topics[first + at])
+        else:
+            new = np.int64(draw_from_all(scaled, prior, lanes, target - of_list))
+        if new != old:
+            n_moved += 1
+            counts[first + place] = left
+            # A topic that the document lost gives its place in the list to the last one.
+            if left == none:
+                n -= 1
+                places[own + old] = 0
+                if place < n:
+                    last = np.int64(topics[first + n])
+                    topics[first + place] = last
+                    counts[first + place] = counts[first + n]
+                    chances[place] = chances[n]
+                    places[own + last] = place + 1
+                    counts[first + n] = none
+            if places[own + new] == 0:
+                topics[first + n] = new
+                chances[n] = scaled[new]
+                n += 1
+                places[own + new] = n
+            counts[first + np.int64(places[own + new]) - 1] += one
+            change[old] -= 1
+            change[new] += 1
+            for topic in (old, new):
+                if not marked[topic]:
+                    marked[topic] = True
+                    touched[n_touched] = topic
+                    n_touched += 1
+        after[token] = new
+    return n, n_touched, n_moved
 
 
 @kernel()
@@ -361,22 +404,23 @@ def note_count(topic: Int, count: Int, output: SweepOutput) -> None:
 
 
 @kernel()
-def note_topics(doc_ptr: I64, z: Topics, n_topics: int, output: SweepOutput) -> None:
+def note_topics(doc_ptr: I64, z: SlotTopics, n_topics: int, output: SweepOutput) -> None:
     """Add the counts n_dk of all documents of a piece to ``SweepOutput``, from their topics."""
     counts = np.zeros(n_topics, np.int64)
     for doc in range(len(doc_ptr) - 1):
         begin, end = doc_ptr[doc] - doc_ptr[0], doc_ptr[doc + 1] - doc_ptr[0]
         for token in range(begin, end):
-            counts[z[token]] += 1
+            if z[token] >= 0:
+                counts[z[token]] += 1
         for token in range(begin, end):
             topic = np.int64(z[token])
-            if counts[topic] > 0:
+            if topic >= 0 and counts[topic] > 0:
                 note_count(topic, counts[topic], output)
                 counts[topic] = 0
 
 
 @kernel()
-def draw_uniform(first: int, n_topics: int, key: np.uint64, z: Topics) -> None:
+def draw_uniform(first: int, n_topics: int, key: np.uint64, z: SlotTopics) -> None:
     """Draw uniform topics for the tokens from number ``first`` on."""
     for i in range(len(z)):
         z[i] = np.int64(uniform(key, first + i) * n_topics)
@@ -399,7 +443,7 @@ def add_amounts(cells: I64, amounts: I32, table: I32) -> None:
 
 
 @kernel()
-def count_words(piece: Piece, z: Topics, n_wk: I32) -> None:
+def count_words(piece: Piece, z: SlotTopics, n_wk: I32) -> None:
     """Add all tokens of a piece to n_wk [n_words, T]."""
     token = np.empty(len(piece.doc_ptr), np.int64)
     for block in range(len(piece.block_doc) - 1):
@@ -411,14 +455,16 @@ def count_words(piece: Piece, z: Topics, n_wk: I32) -> None:
             for _ in range(piece.n_pairs[entry]):
                 doc = piece.doc[pair]
                 for _ in range(piece.n_tokens[pair]):
-                    n_wk[piece.word[entry], z[token[doc]]] += 1
+                    if z[token[doc]] >= 0:
+                        n_wk[piece.word[entry], z[token[doc]]] += 1
                     token[doc] += 1
                 pair += 1
 
 
 @kernel()
-def count_documents(doc_ptr: I64, z: Topics, n_dk: I32) -> None:
+def count_documents(doc_ptr: I64, z: SlotTopics, n_dk: I32) -> None:
     """Add all tokens to n_dk [n_docs, T]."""
     for doc in range(len(doc_ptr) - 1):
         for token in range(doc_ptr[doc] - doc_ptr[0], doc_ptr[doc + 1] - doc_ptr[0]):
-            n_dk[doc, z[token]] += 1
+            if z[token] >= 0:
+                n_dk[doc, z[token]] += 1

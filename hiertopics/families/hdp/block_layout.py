@@ -18,6 +18,7 @@ from hiertopics.base.arrays import F32, I32, I64, U8, U16, Ints
 from hiertopics.corpus.data import seedwords
 from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.corpus.data.shelf import Bags, Shelf
+from hiertopics.families.flat.bursts import Repeats
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.lanes import LANES, padded
 
@@ -66,7 +67,7 @@ class Blocks(NamedTuple):
     pieces: of the corpus, in order; ``made_piece`` makes them what they are. doc_lengths: int64
     [n_docs]. lengths: int64, the distinct ones > 0; n_with: how many documents have each. table:
     float32 [n_words, >= T], room for the topics of an iteration, a multiple of 16 long, 0 beyond T;
-    what is in it is no state. corpus: what is laid out. seeds: as in ``flat.layout.Data``.
+    what is in it is no state. corpus: what is laid out. seeds, repeats: as in ``flat.layout.Data``.
     """
 
     pieces: tuple[Piece | StoredDocuments, ...]
@@ -76,6 +77,7 @@ class Blocks(NamedTuple):
     table: F32
     corpus: Bags
     seeds: Seeds = seedwords.NONE
+    repeats: Repeats | None = None
 
     @property
     def n_words(self) -> int:

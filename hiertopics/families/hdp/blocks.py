@@ -8,7 +8,7 @@ numbers belong to words and tokens (``numeric.streams``): the number of pieces c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -20,7 +20,14 @@ from hiertopics.base.room import beside
 from hiertopics.contract.engine import Engine, Shared
 from hiertopics.contract.model import Context
 from hiertopics.families.hdp import block_kernels as kernels
-from hiertopics.families.hdp.block_kernels import Lists, Scratch, SweepInput, SweepOutput, Topics
+from hiertopics.families.hdp.block_kernels import (
+    Lists,
+    Scratch,
+    SlotTopics,
+    SweepInput,
+    SweepOutput,
+    Topics,
+)
 from hiertopics.families.hdp.block_layout import Piece, room_of
 from hiertopics.families.hdp.summary import Plan, Rows, weigh
 from hiertopics.families.hdp.table_kernels import SMALL
@@ -113,7 +120,7 @@ def begun_counts(piece: Piece, local: Local, message: tuple[int, int]) -> Differ
     return difference(None, count_words(piece, local, message))
 
 
-def counts_of_documents(piece: Piece, local: Local, n_topics: int) -> Iterator[I32]:
+def counts_of_documents(piece: Piece, local: Any, n_topics: int) -> Iterator[I32]:
     """Yield the n_dk of a piece's documents, int32 [n, T], some at a time."""
     doc_ptr, step = piece.doc_ptr, max(1, DENSE_CELLS // n_topics)
     for first in range(0, len(doc_ptr) - 1, step):
@@ -183,6 +190,13 @@ def _drawn(
 def _given(
     arrays: Mapping[str, NDArray[Any]], recipe: Recipe, table: F32, engine: Engine
 ) -> tuple[SweepInput, int]:
+    return held_topics(arrays, recipe, table, engine)
+
+
+def held_topics(
+    arrays: Mapping[str, NDArray[Any]], recipe: Recipe, table: F32, engine: Engine
+) -> tuple[SweepInput, int]:
+    """Return the fixed input of a sweep under known topics, and the number of topics."""
     n_topics = len(recipe.doc_prior)
     table[:, :n_topics] = arrays["topics"]
     scale = np.zeros(table.shape[1], np.float32)
@@ -195,6 +209,21 @@ def draw_topics(n_wk: I32, word_prior: F64, table: F32, context: Context) -> F32
     """Draw all topics given the tokens into ``table``; return the scale of its columns.
 
     Column k times scale [k] is a draw of Dir(n_wk + word_prior), but for a factor that all share.
+    """
+    return scale_of(draw_topic_masses(n_wk, word_prior, table, context), table)
+
+
+def scale_of(masses: F64, table: F32) -> F32:
+    """Return the scale of columns of a table that sum to these masses [T]; the largest has 1."""
+    scale = np.zeros(table.shape[1], np.float32)
+    scale[: len(masses)] = masses.max() / masses
+    return scale
+
+
+def draw_topic_masses(n_wk: I32, word_prior: F64, table: F32, context: Context) -> F64:
+    """Draw topics given the tokens into ``table``; return the sums of its columns, float64 [T].
+
+    Column k over its sum is a draw of Dir(n_wk + word_prior).
     """
     key = new_key(context.rng("topics"))
     n_words, n_topics = n_wk.shape
@@ -212,9 +241,7 @@ def draw_topics(n_wk: I32, word_prior: F64, table: F32, context: Context) -> F32
         key = new_key(context.rng("small topics"))
         draw_proportions(redrawn, n_wk, word_prior, key, table)
         total[redrawn] = 1.0
-    scale = np.zeros(table.shape[1], np.float32)
-    scale[:n_topics] = total.max() / total
-    return scale
+    return total
 
 
 def hold(table: F32, scale: F32, doc_prior: F64, context: Context) -> SweepInput:
@@ -228,8 +255,29 @@ def sweep_piece(
     piece: Piece, local: Local, message: tuple[SweepInput, int]
 ) -> tuple[Local, SweepChanges]:
     """Redraw the topics of a piece's tokens. message: fixed input, and the number of topics."""
-    (held, n_topics), before = message, local.z
-    lists, scratch = _lists(piece, n_topics, before.dtype), _scratch(held, n_topics)
+    held, n_topics = message
+
+    def redraw(
+        block: int, after: Topics, lists: Lists, scratch: Scratch, found: SweepOutput
+    ) -> int:
+        return kernels.sweep_block(
+            piece, block, local.z, after, held, n_topics, lists, scratch, found
+        )
+
+    after, changes = swept(piece, local.z, held, n_topics, redraw)
+    return Local(after), changes
+
+
+Redraw = Callable[[int, Any, Lists, Scratch, SweepOutput], int]
+"""Redraws a block into the topics after the sweep; returns how many tokens moved."""
+
+
+def swept(
+    piece: Piece, before: SlotTopics, held: SweepInput, n_topics: int, redraw: Redraw
+) -> tuple[Any, SweepChanges]:
+    """Return the topics of a piece's tokens after a sweep, and what changed."""
+    lists = _lists(piece, n_topics, np.dtype(topic_dtype(n_topics)))
+    scratch = _scratch(held, n_topics)
     tokens = np.diff(piece.doc_ptr[piece.block_doc])
     # A word of a block changes a topic's count once at most, and a token two of them.
     most = np.minimum(2 * tokens, n_topics * np.diff(piece.block_entry))
@@ -237,14 +285,12 @@ def sweep_piece(
     after = beside(piece.doc).empty(len(before), before.dtype)
     moved, changes = 0, CountChanges(len(held.table) * n_topics)
     for block in range(len(tokens)):
-        moved += kernels.sweep_block(
-            piece, block, before, after, held, n_topics, lists, scratch, found
-        )
+        moved += redraw(block, after, lists, scratch, found)
         if len(found.cells) - found.n_changes[0] < most[block + 1 : block + 2].sum():
             changes.take(found)
     changes.take(found)
     large = found.large[: found.n_large[0]].copy()
-    return Local(after), SweepChanges(found.histogram, large, *changes.told(), moved)
+    return after, SweepChanges(found.histogram, large, *changes.told(), moved)
 
 
 class PackedChanges(NamedTuple):

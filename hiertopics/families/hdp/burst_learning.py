@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.special import digamma
@@ -40,6 +40,14 @@ PREDICTED = 0.2
 """Share of its tokens that b is to predict."""
 
 
+class HasDocuments(Protocol):
+    """A corpus that is laid out in some way."""
+
+    @property
+    def doc_lengths(self) -> I64:
+        """Tokens of each document, int64 [n_docs]."""
+
+
 class AsideDocument(NamedTuple):
     """A document that is put aside. words, seen, kept_back: int [n_pairs], tokens of each word."""
 
@@ -58,7 +66,7 @@ def is_due(iteration: int, plan: Plan | Repeats) -> bool:
     return plan.every is not None and since >= 0 and since % plan.every == 0
 
 
-def choose_aside(data: Data, n_docs: int, context: Context) -> I64:
+def choose_aside(data: HasDocuments, n_docs: int, context: Context) -> I64:
     """Return at most ``n_docs`` documents to be put aside, int64 ascending, drawn by the seed."""
     able = np.flatnonzero(data.doc_lengths >= SHORTEST)
     rng = replace(context, iteration=0).rng("bursts aside")

@@ -19,20 +19,19 @@ from hiertopics.contract.model import Backend, Context, Summary
 from hiertopics.contract.states import Arrays
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.flat import seats
-from hiertopics.families.flat.bursts import Repeats, more_than, putting_aside, repeats_of
+from hiertopics.families.flat.bursts import putting_aside, repeats_of
 from hiertopics.families.flat.layout import Block, Data, Piece, dealt, sharded
 from hiertopics.families.flat.prediction import BURSTS_EXTRA, EXTRA, infer_bursty
 from hiertopics.families.flat.seat_kernels import Seats, begin_slots, count_tables
-from hiertopics.families.flat.seats import TableHistograms
 from hiertopics.families.flat.summary import topic_counts
 from hiertopics.families.flat.token_kernels import Tables
 from hiertopics.families.flat.tokens import in_chains, miscounted
-from hiertopics.families.hdp import burst_learning, gibbs, gibbs_aside
+from hiertopics.families.hdp import burst_stages, gibbs, gibbs_aside
 from hiertopics.families.hdp import bursty_gibbs_kernels as kernels
+from hiertopics.families.hdp.burst_stages import Documents, repeats_in
 from hiertopics.families.hdp.gibbs import Settings
-from hiertopics.families.hdp.gibbs_aside import DRAWN, HELD, LEARNING
-from hiertopics.numeric.pitman_yor import PitmanYor, log_stirling
-from hiertopics.numeric.pitman_yor_kernels import Stirling
+from hiertopics.families.hdp.gibbs_aside import DRAWN, LEARNING
+from hiertopics.numeric.pitman_yor import PitmanYor
 
 
 class Local(NamedTuple):
@@ -56,7 +55,7 @@ class State(gibbs.State):
     @property
     def process(self) -> PitmanYor:
         """Discount and concentration."""
-        return PitmanYor(float(self.burst_discount), float(self.burst_concentration))
+        return burst_stages.process_of(self)
 
 
 class Info(NamedTuple):
@@ -119,8 +118,7 @@ def init(data: Data, settings: Settings, context: Context) -> State:
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
     """Redraw topics of all tables, and tables; after the hold all else."""
     repeats = repeats_in(data)
-    if state.burst_stage == LEARNING and context.iteration > repeats.join:
-        _let_join(state, data, context)
+    burst_stages.join_where_due(state, data, context, DOCUMENTS)
     held = context.iteration <= repeats.start
     of_process = seats.seats_of(state.process, repeats)
 
@@ -129,18 +127,11 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
 
     moved = gibbs.redraw_topics(state, data, settings, context, _sweep_block, more)
     gibbs.redraw_hyperparameters(state, sized(state, data), settings, context)
-    if not held and repeats.there:
-        _redraw_process(state, data, settings, context)
+    burst_stages.redraw_process(state, data, settings, context, DOCUMENTS)
     counts = topic_counts(state.n_k, state.n_tables)
     eta = state.word_mass / data.n_words
-    shown = shown_of(state, data)
+    shown = burst_stages.shown_of(state, data, DOCUMENTS)
     return state, Info(*counts, state.alpha, state.gamma, eta, moved, *state.process, *shown)
-
-
-def repeats_in(data: Data) -> Repeats:
-    """Return the repeated words in data that were laid out for bursts."""
-    assert data.repeats is not None
-    return data.repeats
 
 
 def sized(state: State, data: Data) -> Data:
@@ -153,51 +144,13 @@ def tables_of_documents(state: State) -> I64:
     return seats.tables_of_documents(state.local)
 
 
-def _redraw_process(state: State, data: Data, settings: Settings, context: Context) -> None:
-    """Learn discount and concentration, or draw them, where it is time."""
-    iteration = context.iteration
-    learns = state.burst_stage == LEARNING and burst_learning.is_due(iteration, repeats_in(data))
-    draws = state.burst_stage == DRAWN and iteration % seats.EVERY == 0
-    if learns:
-        _learn_process(state, data, context)
-    elif draws and iteration > settings.inference.hyper_start:
-        _draw_process(state, data, context)
-
-
-def _learn_process(state: State, data: Data, context: Context) -> None:
-    """Take the discount and concentration that documents put aside ask for."""
-    docs = gibbs_aside.documents_aside(tables_of_documents(state), data)
-    learned = gibbs_aside.learn(_held_topics(state, data), docs, data, context)
-    state.burst_discount, state.burst_concentration = learned
-
-
-def _let_join(state: State, data: Data, context: Context) -> None:
-    """Learn once more; then all documents have tables, and what was learned is held."""
-    _learn_process(state, data, context)
-    docs = gibbs_aside.documents_aside(tables_of_documents(state), data)
-    joining = gibbs_aside.seats_for(_held_topics(state, data), docs, data, context)
-    gibbs_aside.join(state, data, joining)
-    state.burst_stage = HELD
-
-
-def _held_topics(state: State, data: Data) -> gibbs_aside.HeldTopics:
-    """Return the topics and priors that place documents."""
-    word, doc = state.word_mass * state.tau, state.alpha * state.pi
-    n_k = state.n_k + data.seeds.totals(len(state.n_k), state.seeded) + state.word_mass
-    return gibbs_aside.HeldTopics(state.n_wk, n_k, word, doc, state.process)
-
-
-def _draw_process(state: State, data: Data, context: Context) -> None:
-    """Draw discount and concentration given all tables."""
-    repeats = repeats_in(data)
-    found = seated(state, log_stirling(repeats.counts, state.burst_discount))
-    drawn = seats.draw_process(state.process, found, repeats, context.rng("bursts"))
-    state.burst_discount, state.burst_concentration = drawn
-
-
-def seated(state: State, stirling: Stirling) -> TableHistograms:
-    """Return how many tables there are, as histograms of the corpus."""
-    return seats.seated(state.local, stirling)
+DOCUMENTS = Documents(
+    tables=tables_of_documents,
+    seated=lambda state, stirling: seats.seated(state.local, stirling),
+    pairs=gibbs_aside.pairs_of,
+    seeded=lambda state, data: data.seeds.totals(len(state.n_k), state.seeded),
+    place=gibbs_aside.place,
+)
 
 
 def _sweep_block(
@@ -214,27 +167,10 @@ def _sweep_block(
     return local, (block.rows, (moved, n_k - before))
 
 
-def shown_of(state: State, data: Data) -> tuple[float, float]:
-    """Return tables per token, and how many times as likely a word is that was used once."""
-    n_tables = int(state.n_k.sum())
-    return seats.shown_of(state.process, n_tables, _seen_lengths(state, data), repeats_in(data))
-
-
-def _seen_lengths(state: State, data: Data) -> I64:
-    """Return the tokens of each document [n_docs], 0 where it is put aside."""
-    if state.burst_stage != LEARNING:
-        return data.doc_lengths
-    return np.where(tables_of_documents(state) > 0, data.doc_lengths, 0)
-
-
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
     """Return topics and theta of tables, with a and b beside the topics."""
     found = gibbs.summarise(state, data, settings, context)
-    times = shown_of(state, data)[1]
-    if state.burst_stage == LEARNING:
-        n_aside = len(gibbs_aside.documents_aside(tables_of_documents(state), data))
-        found = found.noting(f"{n_aside} documents were still put aside: their theta is the prior")
-    return seats.with_process(found, state.process, times, repeats_in(data), context.iteration)
+    return burst_stages.with_bursts(found, state, data, context, DOCUMENTS)
 
 
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
@@ -242,22 +178,16 @@ def objective(state: State, data: Data, settings: Settings, context: Context) ->
 
     Without the tokens of documents that are put aside.
     """
-    longer = more_than(np.bincount(_seen_lengths(state, data)))
-    repeats = repeats_in(data)._replace(longer=longer)
-    stirling = log_stirling(repeats.counts, state.burst_discount)
-    found = seated(state, stirling)
     of_topics = gibbs.objective(state, sized(state, data), settings, context)
-    return of_topics + seats.log_chance(state.process, found, repeats, stirling)
+    return of_topics + burst_stages.log_chance(state, data, DOCUMENTS)
 
 
 def flaw(state: State, data: Data, settings: Settings) -> str | None:
     """Return the flaw of a saved draw in words, None where there is none; see ``Backend``."""
     wrong = seats.misseated(state.local, aside=state.burst_stage == LEARNING)
+    wrong = wrong or burst_stages.misstaged(state, data, DOCUMENTS)
     if wrong is not None:
         return wrong
-    aside = gibbs_aside.documents_aside(tables_of_documents(state), data)
-    if state.burst_stage == LEARNING and not len(aside):
-        return "burst_stage says that documents are put aside, and all documents have tables"
     if len(state.seeded) != len(data.seeds.names):
         return f"seeded has {len(state.seeded)} topics, not {len(data.seeds.names)}"
     return miscounted(state, data.n_words, data.seeds, state.seeded, seats.recounted)

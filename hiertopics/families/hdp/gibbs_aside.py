@@ -9,6 +9,7 @@ held.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -67,9 +68,13 @@ def pairs_of(data: Data, doc: int) -> tuple[I32, I64]:
     return words, counts.astype(np.int64)
 
 
-def learn(held: HeldTopics, docs: I64, data: Data, context: Context) -> PitmanYor:
-    """Return the a and b under which documents put aside predict best what is kept back of them."""
-    pairs = [pairs_of(data, doc) for doc in docs.tolist()]
+def learn(
+    held: HeldTopics, docs: I64, pairs: Sequence[tuple[I32, I64]], context: Context
+) -> PitmanYor:
+    """Return the a and b under which documents put aside predict best what is kept back of them.
+
+    pairs: words and tokens of each document.
+    """
     parts = [
         burst_learning.parted(*pair, doc, context)
         for pair, doc in zip(pairs, docs.tolist(), strict=True)
@@ -96,9 +101,13 @@ class JoiningDocument(NamedTuple):
     topics: I32
 
 
-def seats_for(held: HeldTopics, docs: I64, data: Data, context: Context) -> list[JoiningDocument]:
-    """Return documents with a table for each token, whose topics are drawn where these place it."""
-    pairs = [pairs_of(data, doc) for doc in docs.tolist()]
+def seats_for(
+    held: HeldTopics, docs: I64, pairs: Sequence[tuple[I32, I64]], context: Context
+) -> list[JoiningDocument]:
+    """Return documents with a table for each token, whose topics are drawn where these place it.
+
+    pairs: words and tokens of each document.
+    """
     counts = np.unique(np.concatenate([counts for _, counts in pairs]))
     seating = TableRule(mean_tables(counts, held.process.discount), held.process.concentration)
     messages = [(doc, *pair) for doc, pair in zip(docs.tolist(), pairs, strict=True)]
@@ -123,18 +132,14 @@ def _seat(
     return JoiningDocument(doc, words[pair_of], topics)
 
 
-def join(state: Any, data: Data, joining: list[JoiningDocument]) -> None:
-    """Put the tables of documents into a state of ``bursty_gibbs``, and into all its counts."""
+def place(state: Any, data: Data, joining: list[JoiningDocument]) -> None:
+    """Write the tables of documents into the pieces of a state of ``bursty_gibbs``."""
     bounds = data.cells.doc_bounds
     piece_of = np.searchsorted(bounds, [each.doc for each in joining], side="right") - 1
     messages: list[list[tuple[int, I32]]] = [[] for _ in bounds[:-1]]
     for each, piece in zip(joining, piece_of.tolist(), strict=True):
         messages[piece].append((each.doc - int(bounds[piece]), each.topics))
     state.local.step(_join, Each(messages))
-    for each in joining:
-        there = each.topics >= 0
-        np.add.at(state.n_wk, (each.words[there], each.topics[there]), 1)
-        np.add.at(state.n_k, each.topics[there], 1)
 
 
 def _join(piece: Piece, local: Any, joining: list[tuple[int, I32]]) -> tuple[Any, None]:
@@ -145,6 +150,6 @@ def _join(piece: Piece, local: Any, joining: list[tuple[int, I32]]) -> tuple[Any
     return local, None
 
 
-def documents_aside(tables: I64, data: Data) -> I64:
+def documents_aside(tables: I64, data: Any) -> I64:
     """Return the documents that are put aside, int64. tables: of each document [n_docs]."""
     return np.flatnonzero((tables == 0) & (data.doc_lengths > 0))

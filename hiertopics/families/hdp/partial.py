@@ -19,6 +19,7 @@ its topics are held for the first iterations, in which step 3 alone is done (the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
@@ -103,23 +104,38 @@ def prepare(corpus: Bags, settings: Settings) -> Blocks:
 
 def init(data: Blocks, settings: Settings, context: Context) -> State:
     """Return uniformly random topics, and the start's other values."""
-    model, n_topics = settings.model, settings.model.truncation
+    n_topics = settings.model.truncation
     message = (new_key(context.rng("init")), n_topics)
     local = context.place(made_piece, data.pieces, blocks.begin_uniform, message)
+    return begun(local, data, settings, context)
+
+
+def begun(
+    local: Pieces[Piece, Any],
+    data: Blocks,
+    settings: Settings,
+    context: Context,
+    unseen: I64 | None = None,
+) -> State:
+    """Return the state of first topics, and the start's other values.
+
+    unseen: int64, documents that a start from topics does not see.
+    """
+    n_topics = settings.model.truncation
     n_wk, n_k = _counted(local, data, n_topics)
     state = State(
         local=local,
         n_wk=n_wk,
         n_k=n_k,
         order=np.arange(n_topics),
-        **gibbs.first_values(data.n_words, model),
+        **gibbs.first_values(data.n_words, settings.model),
     )
     if settings.inference.start == "uniform":
         return state
-    return replace(state, **from_topics(data, settings, context)._asdict())
+    return replace(state, **from_topics(data, settings, context, unseen)._asdict())
 
 
-def _counted(local: Pieces[Piece, Local], data: Blocks, n_topics: int) -> tuple[I32, I64]:
+def _counted(local: Pieces[Piece, Any], data: Blocks, n_topics: int) -> tuple[I32, I64]:
     """Return n_wk, with seed words, and n_k, without them."""
     n_wk = np.zeros((data.n_words, n_topics), np.int32)
     for counts in local.ask(blocks.begun_counts, n_wk.shape):
@@ -135,11 +151,7 @@ def extend_state(before: Arrays, data: Blocks, settings: Settings, context: Cont
     The first iterations hold its topics, as those of a start, so that the tokens of the further
     documents find their places; these begin in uniformly random topics.
     """
-    n_topics, share = settings.model.truncation, len(before["tau"]) / data.n_words
-    further = data.n_words - len(before["tau"])
-    tau = np.append(before["tau"] * share, np.full(further, 1.0 / data.n_words))
-    word_mass = float(before["word_mass"]) / share
-    topics = _mean_topics(before["n_wk"], word_mass * tau)
+    n_topics = settings.model.truncation
     z = data.corpus.room.growing(blocks.topic_dtype(n_topics))
     for part in of_pieces(before, "z"):
         z.append(part)
@@ -149,6 +161,16 @@ def extend_state(before: Arrays, data: Blocks, settings: Settings, context: Cont
         blocks.InitialTopics(known[first:last], key, n_topics) for first, last in pairwise(bounds)
     ]
     local = context.place(made_piece, data.pieces, blocks.begin_known, Each(messages))
+    return continued(before, local, data, settings)
+
+
+def continued(before: Arrays, local: Pieces[Piece, Any], data: Blocks, settings: Settings) -> State:
+    """Return an earlier draw whose tokens, and those of further documents, have these topics."""
+    n_topics, share = settings.model.truncation, len(before["tau"]) / data.n_words
+    further = data.n_words - len(before["tau"])
+    tau = np.append(before["tau"] * share, np.full(further, 1.0 / data.n_words))
+    word_mass = float(before["word_mass"]) / share
+    topics = _mean_topics(before["n_wk"], word_mass * tau)
     n_wk, n_k = _counted(local, data, n_topics)
     return State(
         local=local,
@@ -178,20 +200,40 @@ def _mean_topics(n_wk: I32, word_prior: F64) -> F32:
 
 def step(state: State, data: Blocks, settings: Settings, context: Context) -> tuple[State, Info]:
     """Do one iteration."""
+    return state, iterate(state, data, settings, context, PLAIN)
+
+
+class Sweep(NamedTuple):
+    """Functions of a sweep. drawn, given: as of ``blocks``. task: sweeps a piece.
+
+    sized: the data as concentrations see them.
+    """
+
+    drawn: Callable[..., Shared]
+    given: Callable[..., Shared]
+    task: Callable[..., Any]
+    sized: Callable[[Any, Blocks], Blocks]
+
+
+PLAIN = Sweep(blocks.drawn, blocks.given, blocks.sweep_piece, lambda state, data: data)
+
+
+def iterate(state: State, data: Blocks, settings: Settings, context: Context, way: Sweep) -> Info:
+    """Do one iteration in place; return its columns of metrics.jsonl."""
     inference = settings.inference
     fixed = len(state.topics) > 0
     waits = inference.start == "uniform" and context.iteration <= inference.hyper_start
     held = fixed or waits
     if not held:
         _draw_word_side(state, data, settings.model.prior, context.rng("words"))
-    topics = _hold_topics(state, data, context) if fixed else _draw_topics(state, data, context)
-    result = _sweep(state, topics)
+    choose = _hold_topics if fixed else _draw_topics
+    result = _sweep(state, choose(state, data, context, way), way)
     if not held:
-        reorder = inference.reorder_sticks
-        _draw_document_side(state, data, result, context.rng("documents"), reorder=reorder)
+        reorder, seen = inference.reorder_sticks, way.sized(state, data)
+        _draw_document_side(state, seen, result, context.rng("documents"), reorder=reorder)
     counts = topic_counts(state.n_k, state.n_tables)
     eta = state.word_mass / data.n_words
-    return state, Info(*counts, state.alpha, state.gamma, eta, result.moved)
+    return Info(*counts, state.alpha, state.gamma, eta, result.moved)
 
 
 def summarise(state: State, data: Blocks, settings: Settings, context: Context) -> Summary:
@@ -258,19 +300,19 @@ def memory(corpus: Bags, settings: Settings) -> int:
     return 8 * n_cells + tokens + largest
 
 
-def _hold_topics(state: State, data: Blocks, context: Context) -> Shared:
+def _hold_topics(state: State, data: Blocks, context: Context, way: Sweep) -> Shared:
     """Take the start's topics; let go of them in the last iteration."""
     topics = state.topics
     if context.iteration >= HELD:
         state.topics = no_topics()
-    return blocks.given(topics, state.alpha * state.pi, _table_of(data, context), context)
+    return way.given(topics, state.alpha * state.pi, _table_of(data, context), context)
 
 
-def _draw_topics(state: State, data: Blocks, context: Context) -> Shared:
+def _draw_topics(state: State, data: Blocks, context: Context, way: Sweep) -> Shared:
     """Say how topics are drawn, given the counts as they are."""
     counts: dict[str, NDArray[Any]] = {"n_wk": state.n_wk, "tau": state.tau}
     table = _table_of(data, context)
-    return blocks.drawn(state.word_mass, state.alpha * state.pi, counts, table, context)
+    return way.drawn(state.word_mass, state.alpha * state.pi, counts, table, context)
 
 
 def _table_of(data: Blocks, context: Context) -> F32:
@@ -278,9 +320,9 @@ def _table_of(data: Blocks, context: Context) -> F32:
     return np.zeros_like(data.table) if context.chain else data.table
 
 
-def _sweep(state: State, topics: Shared) -> blocks.SweepChanges:
+def _sweep(state: State, topics: Shared, way: Sweep) -> blocks.SweepChanges:
     packed = partial(blocks.packed, n_cells=state.n_wk.size)
-    results = state.local.step(blocks.sweep_piece, topics, packed)
+    results = state.local.step(way.task, topics, packed)
     return blocks.add_results(results, state.n_wk, state.n_k)
 
 
@@ -346,12 +388,15 @@ class InitialValues(NamedTuple):
     topics: F32
 
 
-def from_topics(data: Blocks, settings: ModelSettings, context: Context) -> InitialValues:
+def from_topics(
+    data: Blocks, settings: ModelSettings, context: Context, unseen: I64 | None = None
+) -> InitialValues:
     """Return the result of a short run, with its largest topics on the first sticks.
 
     Topics are numbered along the sticks; with seed words, whose topics have numbers, as in the run.
+    unseen: int64, documents that have no part in the run.
     """
-    corpus = _sample(data, ROOM // settings.model.truncation, context.rng("sample"))
+    corpus = _sample(data, ROOM // settings.model.truncation, context.rng("sample"), unseen)
     schedule = SettingsOf(settings.model, PosteriorInference())
     laid_out = cvb0.prepare(corpus, schedule)
     # One piece, whose tables would only travel to another process and back.
@@ -380,9 +425,13 @@ def from_topics(data: Blocks, settings: ModelSettings, context: Context) -> Init
     )
 
 
-def _sample(data: Blocks, n_pairs: int, rng: np.random.Generator) -> Corpus:
-    """Return random documents of at most so many pairs, at least one, in order."""
+def _sample(
+    data: Blocks, n_pairs: int, rng: np.random.Generator, unseen: I64 | None = None
+) -> Corpus:
+    """Return random documents of at most so many pairs, at least one, in order; none unseen."""
     order = rng.permutation(data.n_docs)
+    if unseen is not None:
+        order = order[~np.isin(order, unseen)]
     sizes = np.cumsum(data.corpus.doc_pairs[order])
     chosen = np.sort(order[: max(1, int(np.searchsorted(sizes, n_pairs, side="right")))])
     return Corpus(data.corpus.counts_of(chosen), data.corpus.vocab)
