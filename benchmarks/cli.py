@@ -23,7 +23,6 @@ BENCHMARKS = (
     "authors",
     "author-speed",
     "trees",
-    "tree-quality",
     "paired",
     "treepages",
     "planted",
@@ -38,6 +37,9 @@ BENCHMARKS = (
 )
 """In the order of their tables; each is ``measure`` in the module of its name."""
 
+OTHERS = {"record": "record", "record-page": "record_pages", "splits": "split_lists"}
+"""Commands without tables of records, by the module that has them as ``measure``."""
+
 
 def load(name: str) -> Benchmark:
     """Return a benchmark."""
@@ -50,10 +52,13 @@ class Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return all names."""
-        return sorted([*super().list_commands(ctx), *BENCHMARKS])
+        return sorted([*super().list_commands(ctx), *BENCHMARKS, *OTHERS])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command, None if there is none of this name."""
+        if cmd_name in OTHERS:
+            found: click.Command = import_module(f"benchmarks.{OTHERS[cmd_name]}").measure
+            return found
         return load(cmd_name) if cmd_name in BENCHMARKS else super().get_command(ctx, cmd_name)
 
 
@@ -192,21 +197,32 @@ def train_peer(
 @click.argument("name")
 @click.argument("output", type=options.FILE)
 def tree_corpus(data: Path, name: str, output: Path) -> None:
-    """Write a half of 20 Newsgroups with label paths (``tree-quality`` starts this)."""
+    """Write a half of 20 Newsgroups with label paths (``record`` starts this and what follows)."""
     from benchmarks import tree_makers
 
     click.echo(tree_makers.write_half(data, name, output))
 
 
-@cli.command("tree-part", hidden=True)
+@cli.command("tree-shuffled", hidden=True)
 @click.argument("corpus", type=options.FILE)
-@click.argument("docs", type=options.FILE)
 @click.argument("output", type=options.FILE)
-def tree_part(corpus: Path, docs: Path, output: Path) -> None:
-    """Write the documents of a corpus whose rows DOCS lists."""
+def tree_shuffled(corpus: Path, output: Path) -> None:
+    """Write a corpus with its words shuffled over documents."""
     from benchmarks import tree_makers
 
-    tree_makers.write_part(corpus, docs, output)
+    tree_makers.write_shuffled(corpus, output)
+
+
+@cli.command("tree-part", hidden=True)
+@click.argument("corpus", type=options.FILE)
+@click.argument("output", type=options.FILE)
+@click.option("--split")
+@click.option("--docs", type=options.FILE)
+def tree_part(corpus: Path, output: Path, split: str | None, docs: Path | None) -> None:
+    """Write the documents that SPLIT leaves to train on, or whose rows DOCS lists."""
+    from benchmarks import tree_makers
+
+    tree_makers.write_part(corpus, output, split, docs)
 
 
 @cli.command("tree-arranged", hidden=True)
@@ -219,20 +235,27 @@ def tree_arranged(run: Path, output: Path) -> None:
     tree_makers.write_arranged(run, output)
 
 
-@cli.command("tree-foreign", hidden=True)
-@click.argument("corpus", type=options.FILE)
+@cli.command("make-tree")
 @click.argument("system")
-@click.argument("output", type=options.FILE)
-@options.seed
-@click.option("--split")
-@click.option("--docs", type=options.FILE)
-def tree_foreign(
-    corpus: Path, system: str, output: Path, seed: int, split: str | None, docs: Path | None
-) -> None:
-    """Write the tree of another system."""
+@click.argument("corpus", type=options.FILE)
+@click.argument("folder", type=options.FOLDER)
+@click.argument("seed", type=int)
+def make_tree(system: str, corpus: Path, folder: Path, seed: int) -> None:
+    """Write the tree of a peer for `hiertopics import`, as a command of `record --system` does."""
     from benchmarks import tree_makers
 
-    tree_makers.write_foreign(corpus, system, seed, docs or split or "none", output)
+    tree_makers.make(system, corpus, folder, seed)
+
+
+@cli.command("record-score", hidden=True)
+@click.argument("run", type=options.FOLDER)
+@click.argument("corpus", type=options.FILE)
+@click.argument("split")
+def record_score(run: Path, corpus: Path, split: str) -> None:
+    """Print the score of a RUN by the one scorer, and each document's log-likelihoods, as JSON."""
+    from benchmarks import record_scores
+
+    click.echo(json.dumps(record_scores.score(run, corpus, split)))
 
 
 @cli.command("scale-part", hidden=True)

@@ -19,6 +19,7 @@ FILES = {
     "psychreview": "psychreview/psychreview-1272x1971.ldac.gz",
     "cora": "cora/cora.ldac",
     "debian": "debian-sections/deb.ldac.gz",
+    "reuters-395": "reuters-395/reuters.ldac",
     "20newsgroups": "20newsgroups/20news-train.ldac.gz",
     "20news-test": "20newsgroups/20news-test.ldac.gz",
 }

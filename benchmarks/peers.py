@@ -255,6 +255,7 @@ PEERS = {
     "tomotopy-lda-500": Entry(partial(start_tomotopy_lda, n_topics=500), 500),
     "tomotopy-hdp": Entry(start_tomotopy_hdp, 300),
     "gensim-hdp": Entry(_GensimHdp, 5),
+    "gensim-lda-100": Entry(partial(_GensimLda, n_topics=100), 5),
     "gensim-lda-500": Entry(partial(_GensimLda, n_topics=500), 5),
     "sklearn-lda-100": Entry(partial(_SklearnLda, n_topics=100), 40),
 }

@@ -64,6 +64,11 @@ class Score(NamedTuple):
 
 def score(model: TopicModel, split: Split) -> Score:
     """Choose the prior strength of ``model``, then score it on the scored tokens of ``split``."""
+    return score_documents(model, split)[0]
+
+
+def score_documents(model: TopicModel, split: Split) -> tuple[Score, F64]:
+    """Return the score, and the log-likelihood of each held-out document's scored tokens."""
     phi_of_word = np.ascontiguousarray(model.phi.T, dtype=np.float32)
     shares = model.topic_shares / model.topic_shares.sum()
     tuning, final = trials(split)
@@ -72,7 +77,7 @@ def score(model: TopicModel, split: Split) -> Score:
     by_doc = _log_likelihoods(phi_of_word, strength * shares, final)
     lengths = np.asarray(final.scored.sum(axis=1)).ravel()
     rate = by_doc.sum() / lengths.sum()
-    return Score(
+    found = Score(
         perplexity=float(np.exp(-rate)),
         standard_error=standard_error(by_doc, rate, lengths),
         prior_strength=strength,
@@ -82,6 +87,7 @@ def score(model: TopicModel, split: Split) -> Score:
         n_tokens=int(lengths.sum()),
         **_with_cache(model, phi_of_word, strength * shares, split, final),
     )
+    return found, by_doc
 
 
 def _with_cache(

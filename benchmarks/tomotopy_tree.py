@@ -1,4 +1,4 @@
-"""The peer of our topic trees, tomotopy's HLDAModel."""
+"""The peers of our topic trees: tomotopy's HLDAModel, and its Pachinko allocation models."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from scipy import sparse
 
 from benchmarks.peers import TomotopyModel
 from benchmarks.tree_scorer import Prior, TreeModel
+from hiertopics.base.arrays import F64, I64
 from hiertopics.corpus.formats.othermodels import parts_of_tomotopy
 
 PEER = "tomotopy-hlda"
@@ -64,3 +65,71 @@ class TomotopyTree(TomotopyModel):
         while self._model.level(path[0]) > 0:
             path.insert(0, self._model.parent_topic(path[0]))
         return path
+
+
+SUPER_TOPICS, SUB_TOPICS = 10, 100
+
+
+class Pachinko(TomotopyModel):
+    """PAModel or HPAModel; a sweep is one Gibbs iteration.
+
+    hierarchical: HPAModel, whose root and super-topics have words of their own.
+    """
+
+    def __init__(self, counts: sparse.csr_array, seed: int, *, hierarchical: bool) -> None:
+        """Hand the documents over."""
+        import tomotopy
+
+        kind = tomotopy.HPAModel if hierarchical else tomotopy.PAModel
+        self._hierarchical = hierarchical
+        super().__init__(kind(k1=SUPER_TOPICS, k2=SUB_TOPICS, seed=seed), counts)
+
+    def parts(self, vocab: Sequence[str]) -> dict[str, Any]:
+        """Return the last draw as a tree for ``hiertopics import``, words by name.
+
+        Node 0 is the root, below it stand the super-topics. Every topic stands below the one
+        super-topic that has most of its tokens: the model lets all super-topics share all topics.
+        Nodes without a token at or below them are left out.
+        """
+        held = np.zeros((self._n_docs, 1 + SUPER_TOPICS + SUB_TOPICS))
+        pairs = np.zeros((SUPER_TOPICS, SUB_TOPICS), dtype=np.int64)
+        for row, document in zip(self._rows, self._model.docs, strict=True):
+            above, below = np.array(document.topics), np.array(document.subtopics)
+            if not self._hierarchical:  # no token stays above the topics
+                above, below = above + 1, below + 1
+            node = np.where(below > 0, SUPER_TOPICS + below, above)
+            np.add.at(held[row], node, 1.0)
+            at_topic = below > 0
+            np.add.at(pairs, (above[at_topic] - 1, below[at_topic] - 1), 1)
+        parent = np.concatenate([[-1], np.zeros(SUPER_TOPICS, int), 1 + pairs.argmax(axis=0)])
+        return self._pruned(parent, held, vocab)
+
+    def _pruned(self, parent: I64, held: F64, vocab: Sequence[str]) -> dict[str, Any]:
+        tokens = held.sum(axis=0)
+        below = tokens.copy()
+        for node in range(len(parent) - 1, 0, -1):  # parents stand before their children
+            below[parent[node]] += below[node]
+        kept = np.flatnonzero(below > 0)
+        place = np.full(len(parent), -1)
+        place[kept] = np.arange(len(kept))
+        theta = held[:, kept]
+        theta[theta.sum(axis=1) == 0, 0] = 1.0
+        return {
+            "parent": np.where(kept > 0, place[parent[kept]], -1),
+            "theta": theta / theta.sum(axis=1, keepdims=True),
+            "phi": self._words(parent, tokens)[kept],
+            "vocab": list(vocab),
+        }
+
+    def _words(self, parent: I64, tokens: F64) -> F64:
+        """Return the word distributions of all nodes; without words of its own: of those below."""
+        first = 0 if self._hierarchical else 1 + SUPER_TOPICS
+        phi = np.zeros((len(parent), self._n_words))
+        phi[first:] = self.phi(range(len(parent) - first))
+        if first:
+            own = phi * tokens[:, None]
+            for node in range(len(parent) - 1, 0, -1):
+                own[parent[node]] += own[node]
+            totals = own[:first].sum(axis=1, keepdims=True)
+            phi[:first] = own[:first] / np.maximum(totals, 1e-300)
+        return phi

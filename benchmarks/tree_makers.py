@@ -1,6 +1,6 @@
 """Trees that our program does not fit, and the parts of 20 Newsgroups that have a hierarchy.
 
-What runs in the processes that ``tree_systems`` starts. A tree is written as the npz file that
+What runs in the processes that ``systems`` starts. A tree is written as the npz file that
 ``hiertopics import`` reads.
 """
 
@@ -15,15 +15,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from benchmarks import scorer
+from benchmarks.peers import PEERS, train
 from benchmarks.splits import split_corpus
-from benchmarks.tomotopy_tree import TomotopyTree
+from benchmarks.systems import paths_of
+from benchmarks.tomotopy_tree import Pachinko, TomotopyTree
 from benchmarks.tree_scorer import Prior
-from hiertopics.base import files
+from hiertopics.base import files, seeds
 from hiertopics.base.arrays import F64, I64
 from hiertopics.corpus.corpora.dataset import load_corpus
 from hiertopics.corpus.data.arranging import topics_arranged
 from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.shuffling import shuffle
 from hiertopics.corpus.data.treeshares import linkage_tree
+from hiertopics.corpus.formats.othermodels import parts_of_scikit_learn
 from hiertopics.corpus.formats.words import stop_words
 from hiertopics.corpus.formats.writing import write_corpus
 from hiertopics.runs.rundir import RunDir
@@ -52,10 +57,11 @@ PEER_SWEEPS = 500
 
 
 class Part(NamedTuple):
-    """What a tree is made of."""
+    """What a tree is made of, and the name of the system that makes it."""
 
     counts: sparse.csr_array
     vocab: tuple[str, ...]
+    system: str
 
 
 def write_half(data: Path, name: str, path: Path) -> int:
@@ -94,10 +100,27 @@ def _lines(path: Path) -> list[str]:
         return [str(line).rstrip("\n") for line in file if str(line).strip()]
 
 
-def write_part(path: Path, docs: Path, output: Path) -> None:
-    """Write the documents of a corpus whose rows a file lists, all words kept."""
-    corpus = load_corpus(DataConfig(corpus=str(path))).select(_rows(docs))
+def write_part(path: Path, output: Path, split: str | None, docs: Path | None) -> None:
+    """Write the documents of a corpus that a split leaves to train on, or a file lists.
+
+    All words are kept. output: ends in .ldac; .vocab stands beside it, and .docs with the rows of
+    the documents in the corpus, from 0.
+    """
+    whole = load_corpus(DataConfig(corpus=str(path)))
+    rows = split_corpus(whole, split or "none")[1].train_docs if docs is None else _rows(docs)
+    corpus = whole.select(rows)
     write_corpus(Corpus(corpus.counts, corpus.vocab), output)
+    np.savetxt(output.with_suffix(".docs"), rows, fmt="%d")
+
+
+def write_shuffled(path: Path, output: Path) -> None:
+    """Write a corpus with its words shuffled over documents, and its label paths if it has any."""
+    corpus = load_corpus(DataConfig(corpus=str(path)))
+    dealt = shuffle(corpus, seeds.derive(0, "record null"))
+    write_corpus(Corpus(dealt.counts, dealt.vocab), output)
+    paths = paths_of(path)
+    if paths.exists():
+        paths_of(output).write_bytes(paths.read_bytes())
 
 
 def _rows(docs: Path) -> I64:
@@ -118,17 +141,11 @@ def write_arranged(path: Path, output: Path) -> None:
     write(output, {"parent": made.parent, "theta": _whole(own), "phi": phi, "vocab": run.vocab})
 
 
-def write_foreign(path: Path, system: str, seed: int, which: Path | str, output: Path) -> None:
-    """Write the tree of another system; which: a file of rows, or a split to train on."""
+def make(system: str, path: Path, folder: Path, seed: int) -> None:
+    """Write the tree, or the topics, of another system into a folder; path: its documents."""
     corpus = load_corpus(DataConfig(corpus=str(path)))
-    if isinstance(which, Path):
-        corpus = corpus.select(_rows(which))
-    else:
-        corpus, _ = split_corpus(corpus, which)
-    if system == "hsbm":
-        write_links(output, corpus.counts)
-    else:
-        write(output, MAKERS[system](Part(corpus.counts, corpus.vocab), seed))
+    made = peer_topics if system in PEERS else MAKERS[system]
+    write(folder / "tree.npz", made(Part(corpus.counts, corpus.vocab, system), seed))
 
 
 def write(path: Path, parts: Mapping[str, Any]) -> None:
@@ -136,13 +153,6 @@ def write(path: Path, parts: Mapping[str, Any]) -> None:
     arrays = {name: np.asarray(value) for name, value in parts.items() if name != "theta"}
     packed = files.pack_csr("theta", sparse.csr_array(parts["theta"]))
     files.write_npz(path, {**arrays, **packed})
-
-
-def write_links(path: Path, counts: sparse.csr_array) -> None:
-    """Write who has which word how often, for ``hsbm``."""
-    doc = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-    cells = {"doc": doc, "word": counts.indices, "count": counts.data}
-    files.write_npz(path, {**cells, "shape": np.array(counts.shape)})
 
 
 def linked(part: Part, seed: int, method: str) -> dict[str, Any]:
@@ -183,6 +193,39 @@ def tomotopy_tree(part: Part, seed: int) -> dict[str, Any]:
     return peer.parts(part.vocab)
 
 
+def pachinko_tree(part: Part, seed: int) -> dict[str, Any]:
+    """Return tomotopy's PAModel or HPAModel, each topic below the super-topic that uses it most."""
+    peer = Pachinko(part.counts, seed, hierarchical=part.system == "tomotopy-hpa")
+    peer.sweep(PEER_SWEEPS)
+    return peer.parts(part.vocab)
+
+
+def peer_topics(part: Part, seed: int) -> dict[str, Any]:
+    """Return the topics of a peer of the benchmarks after its own number of sweeps.
+
+    Where it tells no shares of its documents, these are folded in under its own prior.
+    """
+    name = part.system
+    model = train(name, part.counts, seed, PEERS[name].n_sweeps).model()
+    theta = model.theta
+    if theta is None:
+        prior = (model.doc_prior or 1.0) * model.topic_shares
+        words = np.ascontiguousarray(model.phi.T, dtype=np.float32)
+        theta = scorer.fold_in(words, prior, part.counts).astype(np.float64)
+        theta /= theta.sum(axis=1, keepdims=True)
+    parent = [-1] * len(model.phi)
+    return {"parent": parent, "theta": theta, "phi": model.phi, "vocab": part.vocab}
+
+
+def factors(part: Part, seed: int) -> dict[str, Any]:
+    """Return the topics of scikit-learn's NMF, with its defaults, on the counts."""
+    from sklearn.decomposition import NMF
+
+    counts = sparse.csr_matrix(part.counts).astype(np.float64)
+    model = NMF(100, random_state=seed).fit(counts)
+    return parts_of_scikit_learn(model, counts, part.vocab)
+
+
 def _whole(theta: sparse.csr_array) -> sparse.csr_array:
     """Return theta with what its rows lack of 1 at the root."""
     lack = np.maximum(0.0, 1.0 - np.asarray(theta.sum(axis=1)).ravel())
@@ -195,4 +238,7 @@ MAKERS: dict[str, Callable[[Part, int], dict[str, Any]]] = {
     "tfidf-ward": lambda part, seed: linked(part, seed, "ward"),
     "tfidf-average": lambda part, seed: linked(part, seed, "average"),
     "tomotopy-hlda": tomotopy_tree,
+    "tomotopy-pa": pachinko_tree,
+    "tomotopy-hpa": pachinko_tree,
+    "sklearn-nmf-100": factors,
 }
