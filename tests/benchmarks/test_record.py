@@ -276,8 +276,7 @@ def test_a_command_ends_at_its_limit_with_all_that_it_began(tmp_path: Path) -> N
     with pytest.raises(OutOfTime) as caught:
         process.run(["sh", "-c", inner], limit=0.5)
     assert caught.value.finished.stdout == "before\n"
-    stat = Path(f"/proc/{begun.read_text().strip()}/stat")
-    assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
+    assert not running(int(begun.read_text()))
     with pytest.raises(CommandFailed, match="exit code 3"):
         process.run([sys.executable, "-c", "raise SystemExit(3)"], limit=60)
 
@@ -435,7 +434,8 @@ def script(folder: Path, name: str, body: str) -> str:
     return f"{name}={sys.executable} {path}"
 
 
-def test_systems_that_crash_hang_or_are_not_there_stand_in_the_table(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_systems_that_crash_or_are_not_there_stand_in_the_table(tmp_path: Path) -> None:
     tiny(tmp_path)
     systems = [
         script(tmp_path, "crash", "raise ValueError('too few words')\n"),
@@ -460,6 +460,7 @@ def test_systems_that_crash_hang_or_are_not_there_stand_in_the_table(tmp_path: P
     assert said["absent"].startswith("not installed: no-such-program")
 
 
+@pytest.mark.slow
 def test_a_cell_has_a_limit(tmp_path: Path) -> None:
     tiny(tmp_path)
     system = script(tmp_path, "slow", "time.sleep(600)\n")
@@ -499,22 +500,26 @@ def test_a_record_that_was_killed_does_what_is_missing(
 
 
 @pytest.mark.slow
-def test_a_process_killed_amid_a_cell_leaves_no_cell(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["kill", "term"])
+def test_a_process_ended_amid_a_cell_leaves_no_cell(tmp_path: Path, number: signal.Signals) -> None:
     tiny(tmp_path)
-    body = "open(sys.argv[0] + '.began', 'a').write(seed)\ntime.sleep(600)\n"
+    body = "open(sys.argv[0] + '.pid', 'w').write(str(os.getpid()))\ntime.sleep(600)\n"
     system = script(tmp_path, "mine", body)
-    folder = tmp_path / "record"
+    folder, begun = tmp_path / "record", tmp_path / "mine.py.pid"
     words = ["--corpora", str(tmp_path / "corpora"), "-o", str(folder), "--system", system]
     command = process.benchmarks("record", *words, "--only", "*:mine")
-    child = subprocess.Popen(command, cwd=ROOT, start_new_session=True)
-    began = tmp_path / "mine.py.began"
-    while not began.exists():
+    child = subprocess.Popen(command, cwd=ROOT)
+    while not (begun.exists() and begun.read_text()):
         assert child.poll() is None
         time.sleep(0.1)
     with pytest.raises(click.ClickException, match="written already"), Store(folder).locked():
         pass
-    os.kill(child.pid, signal.SIGKILL)
+    child.send_signal(number)
     child.wait()
+    if number == signal.SIGTERM:
+        assert not running(int(begun.read_text())), "the system goes on without the record"
+    else:
+        os.kill(int(begun.read_text()), signal.SIGKILL)
     assert not list(folder.glob("cells/*/*/*"))
     script(tmp_path, "mine", "raise ValueError('again')\n")
     done = run_record(tmp_path, "--system", system, "--only", "*:mine")
@@ -522,6 +527,11 @@ def test_a_process_killed_amid_a_cell_leaves_no_cell(tmp_path: Path) -> None:
     (cell,) = Store(folder).read()
     assert cell["failed"] == {"fit": "ValueError: again"}
     assert not (folder / "work").exists()
+
+
+def running(pid: int) -> bool:
+    stat = Path(f"/proc/{pid}/stat")
+    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 @pytest.mark.slow
