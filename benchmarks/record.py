@@ -154,10 +154,12 @@ def stranger(word: str) -> tuple[str, list[str]]:
 
 
 def places(data: Path | None, corpora: Path | None) -> dict[str, Path | None]:
-    """Return the files of all corpora by name; None for one that is made of another."""
+    """Return the files of all corpora that are there; None for one that is made of another."""
     found: dict[str, Path | None] = {}
     if data is not None:
-        found = {name: None if name in HALVES else data / FILES[name] for name in CORPORA}
+        files = {name: data / FILES["20newsgroups" if name in HALVES else name] for name in CORPORA}
+        there = [name for name, file in files.items() if file.exists()]
+        found = {name: None if name in HALVES else files[name] for name in there}
     if corpora is not None:
         own = [*corpora.glob("*.ldac"), *corpora.glob("*.ldac.gz")]
         for file in sorted(own):

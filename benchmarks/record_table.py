@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import mean, stdev
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from benchmarks.paired import difference
 from benchmarks.record import CORPORA
@@ -47,10 +47,10 @@ class Column(NamedTuple):
 
 
 def _at(cell: Record, *names: str) -> float | None:
-    found = cell
+    found: Any = cell
     for name in names:
-        found = found.get(name) or {}
-    return None if found == {} else float(found)  # type: ignore[arg-type]
+        found = None if found is None else found.get(name)
+    return None if found is None else float(found)
 
 
 def _field(*names: str) -> Value:

@@ -20,7 +20,15 @@ import pytest
 from click.testing import CliRunner, Result
 from scipy.cluster.hierarchy import fcluster, linkage
 
-from benchmarks import process, record, record_page, record_store, record_table, tree_makers
+from benchmarks import (
+    process,
+    record,
+    record_page,
+    record_pages,
+    record_store,
+    record_table,
+    tree_makers,
+)
 from benchmarks.process import ROOT, CommandFailed, OutOfTime
 from benchmarks.record import Task, agreed, cells, pending, places, stranger
 from benchmarks.record_store import Shared, Store
@@ -170,6 +178,14 @@ def test_a_folder_of_corpora_is_read(tmp_path: Path) -> None:
     assert Place("two", tmp_path / "two.ldac.gz").labelled
     with pytest.raises(click.UsageError, match="no corpus"):
         places(None, None)
+    for name in ("kos/docword.kos.txt.gz", "20newsgroups/20news-train.ldac.gz"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).touch()
+    kos = tmp_path / "kos" / "docword.kos.txt.gz"
+    assert places(tmp_path, None) == {"news": None, "kos": kos, "rest": None}
+    with pytest.raises(click.UsageError, match="kos is no new name"):
+        (tmp_path / "kos.ldac").touch()
+        places(tmp_path, tmp_path)
 
 
 def test_the_table_has_a_row_for_every_cell_whatever_became_of_it() -> None:
@@ -197,6 +213,12 @@ def test_the_table_has_a_row_for_every_cell_whatever_became_of_it() -> None:
     found = text([flat, ROW], "hdp-cvb0")
     names = ("triplets_1", "covered_50", "branches")
     assert [found[name] for name in names] == ["no tree"] * 3
+
+
+def test_a_figure_of_0_is_a_figure() -> None:
+    row = ROW | {"support": ROW["support"] | {"covered_70": 0.0}, "coherence_npmi": 0.0}
+    found = text([row], "nhdp-variational")
+    assert (found["covered_70"], found["coherence"]) == ("0.0000", "0.0000")
 
 
 def test_support_that_was_stopped_says_so() -> None:
@@ -251,6 +273,18 @@ def test_the_numbers_of_the_page_are_those_of_the_csv_file(tmp_path: Path) -> No
     assert [[unescape(cell) for cell in line] for line in shown] == lines
     assert "<li>kos: nhdp-variational, " in page and "<li>news: tfidf-ward, " in page
     assert record_table.read_csv(tmp_path / "record.csv") == table
+
+
+def test_the_page_of_a_folder_is_that_of_its_csv_file(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.write(ROW)
+    store.write(BARE | {"system": "hsbm", "stopped_at": "fit"})
+    for given in (tmp_path, tmp_path / "record.csv"):
+        page = str(tmp_path / f"{given.stem}.page")
+        done = CliRunner().invoke(record_pages.measure, [str(given), "-o", page])
+        assert done.exit_code == 0, done.output
+    pages = [path.read_text(encoding="utf-8") for path in tmp_path.glob("*.page")]
+    assert len(pages) == 2 and pages[0] == pages[1] and "stopped at 30 min" in pages[0]
 
 
 def cell(folder: Path, system: str, minutes: float = 30.0, **programs: Any) -> Cell:
@@ -549,7 +583,7 @@ def test_the_example_of_a_stranger_is_scored_in_every_column(tmp_path: Path) -> 
     assert row["behind"] == "no row of the default"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_linkage_of_the_planted_corpus_is_measured_in_every_column(tmp_path: Path) -> None:
     found = cell(tmp_path, "tfidf-ward").measured()
     assert found["failed"] == {} and found["stopped_at"] is None
