@@ -18,6 +18,7 @@ from hiertopics.corpus.data.tree import NODE, Tree
 from hiertopics.families.nhdp import flat_starts, variational
 from hiertopics.fitting import branches, driver
 from hiertopics.fitting.branches import quick_support
+from hiertopics.fitting.resampling import PART
 from hiertopics.fitting.support import support
 from hiertopics.runs.rundir import OUTLINES, RunDir
 from hiertopics.views.showing import show_tree
@@ -104,7 +105,7 @@ def test_the_cost_is_a_count_of_corpus_and_settings() -> None:
 def test_a_fit_by_default_can_afford_its_outlines(n_docs: int) -> None:
     corpus = corpus_of(np.ones((n_docs, 900), int))
     cost = variational.outline_cost(corpus, settings_of(variational))
-    assert 0 < branches.RESAMPLES * branches.PART * cost <= branches.MOST
+    assert 0 < branches.RESAMPLES * PART * cost <= branches.MOST
 
 
 @pytest.fixture
