@@ -261,15 +261,15 @@ class SlowDocument:
 def test_a_sweep_equals_the_dense_one_document_by_document(n_topics: int) -> None:
     """The same uniforms choose the same topics and tables; float32 tells hardly any draw apart."""
     rng = np.random.default_rng(n_topics)
-    corpus = random_corpus(n_topics, n_docs=60, n_words=12, density=0.7, largest=6)
+    corpus = random_corpus(n_topics, n_docs=150, n_words=12, density=0.3, largest=6)
     phi = rng.dirichlet(np.full(12, 0.3), n_topics).T
     phi[:, 0] += 1e-3
-    prior, process = rng.gamma(0.3, size=n_topics) + 0.01, (0.3, 6.0)
+    prior, process = rng.gamma(0.3, size=n_topics) + 0.01, (0.5, 6.0)
     z = rng.integers(n_topics, size=corpus.n_tokens).astype(np.int16)
     data = lay_out(corpus, n_topics)
     held, how = held_input(data, phi, prior), table_input(process, range(1, 8))
     came, went, n_far = 0, 0, 0
-    for sweep in range(3):
+    for sweep in range(6):
         local, keys = placed(data, z.copy()), [np.uint64(int(key) + 7919 * sweep) for key in KEYS]
         message = (held._replace(key=keys[0]), how._replace(key=keys[1]), n_topics)
         local.step(bursty_blocks.sweep_piece, message)
@@ -283,7 +283,7 @@ def test_a_sweep_equals_the_dense_one_document_by_document(n_topics: int) -> Non
         came, went = came + int(((z < 0) & (after >= 0)).sum()), went + int((after < 0).sum())
         z = after.copy()
     # A draw at an edge of float32 spoils the rest of its document.
-    assert n_far <= 4
+    assert n_far <= 2
     assert came > 20 and went > 100
 
 
