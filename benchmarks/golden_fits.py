@@ -1,7 +1,7 @@
 """Fits whose bytes are compared between commits: every backend with every variant, made small.
 
 Free of numpy and of the package: the command line reads this list, and fits it with the package
-of any commit.
+of any commit. So settings have the names that earlier commits know, as config files of users may.
 """
 
 from __future__ import annotations

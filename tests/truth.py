@@ -537,9 +537,9 @@ OF_NHDP = {
 
 def of_nhdp(*overrides: str) -> Case:
     """Return a case of nhdp-gibbs."""
-    keys = ("model.truncation=5", "model.branches=[2]", "model.stop=learned", *overrides)
+    keys = ("model.truncation=5", "model.branches=[2]", *overrides)
     priors = dict(OF_NHDP)
-    if "inference.sample_eta=false" in overrides:
+    if "inference.hold=[eta]" in overrides:
         del priors["eta"]
     return Case("nhdp-gibbs", keys, (), FEW, nhdp_state, nhdp_measure, priors)
 
@@ -591,7 +591,7 @@ NIGHTLY = {
     "hdp-gibbs partial in shards": of_hdp(*PARTIAL, SHARDS),
     "lda-gibbs lists": of_lda("inference.sweep=sparse"),
     "nhdp-gibbs dense": of_nhdp(DENSE),
-    "nhdp-gibbs seed words": of_nhdp(*SEEDS, "inference.sample_eta=false"),
+    "nhdp-gibbs seed words": of_nhdp(*SEEDS, "inference.hold=[eta]"),
     "chdp-gibbs dense": of_chdp(DENSE),
 }
 """Other sweeps, several shards, seed words; with many replicates, at night alone.

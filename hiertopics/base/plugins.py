@@ -10,13 +10,12 @@ warning that names its package; it is an error only where it is asked for by nam
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from hiertopics.base.errors import UsageError
-from hiertopics.base.visible import visible
+from hiertopics.base.saying import warn
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 NAME = re.compile(r"[a-z0-9]+([-_][a-z0-9]+)*")
 """Names that a package may add: they become parts of file names and of options."""
-
-_warned: set[str] = set()
 
 
 class Table(Mapping[str, Item], Generic[Item]):
@@ -121,13 +118,6 @@ def loaded(load: Any, about: str) -> Any:
     except Exception as error:
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         raise UsageError(f"{about} cannot be loaded: {reason}") from error
-
-
-def warn(message: str) -> None:
-    """Write a warning on stderr, once per process."""
-    if message not in _warned:
-        _warned.add(message)
-        print(f"warning: {visible(message)}", file=sys.stderr)
 
 
 def _found(group: str) -> list[EntryPoint]:

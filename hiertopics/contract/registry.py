@@ -15,7 +15,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from hiertopics.base.errors import UsageError
-from hiertopics.base.plugins import Table, loaded, warn
+from hiertopics.base.plugins import Table, loaded
+from hiertopics.base.saying import warn
 
 if TYPE_CHECKING:
     from hiertopics.contract.model import AnyBackend, AnySettings

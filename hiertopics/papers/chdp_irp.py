@@ -143,7 +143,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     moved = sweep(state, data, settings.model, context.rng("sweep"))
     if context.iteration > inference.hyper_start:
         draw_concentrations(state, data, inference.sampled, context.rng("weights"))
-        if inference.sample_eta:
+        if inference.sampled.eta:
             state.eta = draw_eta(state.n_wk, state.n_k, state.eta, context.rng("words"))
     return state, info_of(state, moved)
 

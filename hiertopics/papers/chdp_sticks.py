@@ -199,7 +199,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     if len(state.share):
         state.share = data.parents.shares_of(state.option.sum(axis=(1, 2)) + SMALLEST)
     if context.iteration > settings.inference.hyper_start:
-        _fit_concentrations(state, data, settings.inference.fit_alpha_group)
+        _fit_concentrations(state, data, settings.inference.hold)
     state.pi = _break_corpus(state).means
     n_topics, n_topics_tables, n_topics_99, _ = topic_counts(state.n_k, state.n_tables)
     concentrations = (state.alpha_doc, state.alpha_group, state.gamma)
@@ -343,11 +343,11 @@ def _break_corpus(state: State) -> Sticks:
     return Sticks(logs, means, *found, len(counts) - 1)
 
 
-def _fit_concentrations(state: State, data: Data, fit_alpha_group: bool) -> None:
+def _fit_concentrations(state: State, data: Data, hold: tuple[str, ...]) -> None:
     """Move each concentration to its best given the sticks; that of words only if this gains."""
     documents, state.n_tables = _break_documents(state, data)
     state.alpha_doc = _best(state.alpha_doc, documents)
-    if fit_alpha_group:
+    if "alpha_group" not in hold:
         state.alpha_group = _best(state.alpha_group, _break_groups(state, data))
     state.gamma = _best(state.gamma, _break_corpus(state))
     eta = state.word_mass / len(state.n_wk)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hiertopics.base import files
 from hiertopics.base.errors import ConfigError, RunError, UsageError
+from hiertopics.base.saying import note
 from hiertopics.contract import registry
 from hiertopics.corpus.formats.trust import trust
 from hiertopics.runs.manifest import added_packages, has_manifest, read_manifest, settings_version
@@ -55,7 +56,9 @@ def read_experiment(
     full = registry.named(name)
     layers = _with_seeds(layers, full)
     _refuse_bursts(layers, full)
-    return _built([*layers, ("backend", {"backend": full})], full, made)
+    typed = {source for source, _ in by_hand}
+    typed |= set() if config is None or _is_of_a_run(config) else {str(config)}
+    return _built([*layers, ("backend", {"backend": full})], full, made, typed)
 
 
 def _with_seeds(
@@ -104,6 +107,11 @@ def _without_seeds(layer: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**layer, "model": {key: value for key, value in model.items() if key != SEEDS}}
 
 
+def _is_of_a_run(config: Path | str) -> bool:
+    run = _run_of(config)
+    return run is not None and has_manifest(run)
+
+
 def _run_of(config: Path | str | None) -> Path | None:
     """Return the folder of the run that a config file belongs to."""
     path = Path(config or "")
@@ -117,12 +125,26 @@ def _made(run: Path | None) -> int:
     return settings_version(run, read_manifest(run))
 
 
-def _built(layers: list[tuple[str, Mapping[str, Any]]], name: str, made: int) -> Experiment:
-    """Build the experiment of a backend; what is left out means what it meant at ``made``."""
+def _built(
+    layers: list[tuple[str, Mapping[str, Any]]],
+    name: str,
+    made: int,
+    typed: Collection[str] = (),
+) -> Experiment:
+    """Build the experiment of a backend; what is left out means what it meant at ``made``.
+
+    typed: layers that a user wrote. Former names in them are told on stderr; a run keeps those that
+    it was made with, and nobody has to change them.
+    """
     backend = registry.load(name)
     before = history.left_out(merge(*(layer for _, layer in layers)), name, made)
     layers = [("default", before), *layers]
-    return build(layers, model_type=backend.Model, inference_type=backend.Inference)
+
+    def tell(source: str, what: str) -> None:
+        if source in typed:
+            note(f"{what} ({source})")
+
+    return build(layers, model_type=backend.Model, inference_type=backend.Inference, tell=tell)
 
 
 def flags_of(

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -30,6 +30,7 @@ from msgspec import Meta, structs
 
 from hiertopics.base.errors import ConfigError
 from hiertopics.settings.fields import NUMBER_AS_TEXT, description, expectation, nested
+from hiertopics.settings.former import Translation
 from hiertopics.settings.layers import Layers, Reader
 from hiertopics.settings.yamlfile import dump_yaml
 
@@ -70,6 +71,11 @@ class Phrases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         int, Meta(ge=1, description="Smallest number of occurrences of a phrase in the texts.")
     ] = 10
 
+
+HELD = (
+    "Hyperparameters that are not learned, but held at their values in the config; [] learns all."
+)
+"""What ``hold`` means in every backend that has it."""
 
 Summarise = Annotated[
     Literal["map", "last"],
@@ -384,16 +390,25 @@ class Experiment(Header, frozen=True, kw_only=True):
 
 
 def build(
-    layers: Layers, *, model_type: type[msgspec.Struct], inference_type: type[InferenceConfig]
+    layers: Layers,
+    *,
+    model_type: type[msgspec.Struct],
+    inference_type: type[InferenceConfig],
+    tell: Callable[[str, str], None] | None = None,
 ) -> Experiment:
     """Merge named layers of settings, where a later layer wins, and check every key.
 
+    tell: called with the layer and a sentence where a layer has former names of settings.
     Raises ConfigError with all problems, each naming the layer that caused it.
     """
-    reader = Reader(layers, section_types(model_type, inference_type))
+    named = Translation(layers, inference_type)
+    reader = Reader(named.layers, section_types(model_type, inference_type))
     parts: dict[str, Any] = {name: reader.read(name) for name in reader.kinds}
-    if reader.problems:
-        raise ConfigError(reader.problems)
+    if problems := named.problems + reader.problems:
+        raise ConfigError(problems)
+    if tell is not None:
+        for source, note in named.notes:
+            tell(source, note)
     header = structs.asdict(parts.pop(""))
     return Experiment(**header, **parts)
 

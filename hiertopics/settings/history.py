@@ -40,6 +40,17 @@ BURSTY = ("hdp-pcvb0", "hdp-cvb0", "nhdp-variational", "nhdp-gibbs", "hdp-gibbs"
 ASIDE = ("hdp-pcvb0", "hdp-cvb0", "nhdp-variational", "nhdp-gibbs")
 """Backends that put documents aside while they learn bursts."""
 
+HELD: dict[str, list[str]] = {
+    "hlda-variational": ["eta", "gamma", "level_prior"],
+    "hlda-gibbs": ["eta", "gamma", "level_prior"],
+    "nhdp-variational": ["stop"],
+    "nhdp-gibbs": [],
+    "chdp-gibbs": [],
+    "chdp-variational": ["alpha_group"],
+    "lda-gibbs": [],
+}
+"""What backends held before ``inference.hold``, unless a former name said otherwise."""
+
 CHANGES: tuple[Change, ...] = (
     Change(2, "*", "backend", "hlda-variational"),
     Change(2, "*", "data.vocabulary_from", "all"),
@@ -132,6 +143,7 @@ CHANGES: tuple[Change, ...] = (
         )
     ),
     Change(3, "nhdp-gibbs", "inference.sweep", "dense"),
+    *(Change(4, backend, "inference.hold", held) for backend, held in HELD.items()),
 )
 
 

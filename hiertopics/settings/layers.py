@@ -6,6 +6,7 @@ Each layer keeps its name, so that a wrong setting can be traced to where it was
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -48,6 +49,22 @@ def _overlaid(older: Mapping[str, object], newer: Mapping[str, object]) -> dict[
             value = _overlaid(below if isinstance(below, Mapping) else {}, value)
         section[key] = value
     return section
+
+
+def at(layer: Mapping[str, Any], section: str) -> Mapping[str, Any]:
+    """Return the keys of a section in a layer; an empty mapping where it has no such section."""
+    found = layer.get(section)
+    return found if isinstance(found, Mapping) else {}
+
+
+def with_key(layer: Mapping[str, Any], section: str, key: str, value: object) -> dict[str, Any]:
+    """Return a layer with one key of a section set."""
+    return {**layer, section: {**at(layer, section), key: value}}
+
+
+def without_key(layer: Mapping[str, Any], section: str, key: str) -> dict[str, Any]:
+    """Return a layer without one key of a section that it has."""
+    return {**layer, section: {name: v for name, v in at(layer, section).items() if name != key}}
 
 
 def parse_set(items: Overrides) -> dict[str, object]:

@@ -159,10 +159,8 @@ def _run_irp(
 
 def step_chances(n_steps: int, seed: int = 0, corpus: Corpus | None = None, **keys: Any) -> Chances:
     """Return what ``gibbs.step`` visits, concentrations fixed."""
-    fixed = dict.fromkeys(
-        ("sample_alpha_doc", "sample_alpha_group", "sample_gamma", "sample_eta"), False
-    )
-    settings = _settings(hyper_start=0, **fixed, **keys)
+    fixed = ("alpha_doc", "alpha_group", "eta", "gamma")
+    settings = _settings(hyper_start=0, hold=fixed, **keys)
     state, data = begin(corpus or tiny(), settings, seed=seed)
     batches = np.zeros((BATCHES, len(PAIRS)))
     per_batch = n_steps // BATCHES

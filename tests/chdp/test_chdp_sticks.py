@@ -75,9 +75,7 @@ def test_a_step_is_that_of_a_plain_twin_and_so_is_the_bound(weights: str) -> Non
         )
 
 
-@pytest.mark.parametrize(
-    "keys", [{}, {"weights": "learned"}, {"fit_alpha_group": True, "shards": 2}]
-)
+@pytest.mark.parametrize("keys", [{}, {"weights": "learned"}, {"hold": (), "shards": 2}])
 def test_the_bound_never_falls(keys: dict[str, Any]) -> None:
     """Documents with several groups, with one and with none; concentrations too are fitted."""
     simulated_corpus, _ = simulated(Sizes(20, 15, 12), seed=2, truncation=4, gamma=3.0)
@@ -107,7 +105,7 @@ def test_concentrations_move_to_their_best_given_the_sticks() -> None:
         sticks_of = [betas(count, getattr(state, name))[1] for count in counts]
         logs = [digamma(b) - digamma(a + b) for pairs in sticks_of for a, b in pairs]
         best[name] = len(logs) / (1.0 - sum(logs))
-    sticks._fit_concentrations(state, data, fit_alpha_group=True)
+    sticks._fit_concentrations(state, data, hold=())
     assert {name: getattr(state, name) for name in best} == pytest.approx(best, rel=1e-10)
 
 

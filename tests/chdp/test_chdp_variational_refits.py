@@ -46,7 +46,7 @@ def test_a_step_is_that_of_a_plain_twin_whatever_alpha_group_is(cooperation: str
 @pytest.mark.parametrize("cooperation", COOPERATIONS)
 def test_concentrations_take_the_steps_of_their_bounds(cooperation: str) -> None:
     """Tables over the growth of digamma for the first three, and the best gamma of the sticks."""
-    keys = {**KEYS, "fit_alpha_group": True, "cooperation": cooperation}
+    keys = {**KEYS, "hold": (), "cooperation": cooperation}
     state, data, settings = fit_variational(six_documents(), 9, **keys)
     rows = six_documents().counts.toarray()
     twin = Twin(rows, PARENTS, state, cooperation)

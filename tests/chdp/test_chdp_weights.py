@@ -94,7 +94,7 @@ def test_the_rivals_of_a_group_are_the_other_parents() -> None:
 def test_groups_are_shown_at_their_mean_given_the_tables() -> None:
     """Superposition: (tables + alpha_group pi_0) / their sum, topics largest first."""
     rows = np.random.default_rng(7).poisson(2.0, (6, 5))
-    settings = settings_of(truncation=3, alpha_group=4.0, sample_alpha_group=False, hyper_start=0)
+    settings = settings_of(truncation=3, alpha_group=4.0, hold=("alpha_group",), hyper_start=0)
     state, data = begin(with_parents(rows, [[0, 1], [0], [1], [0], [1], [0, 1]], 2), settings)
     state = advance(state, data, settings, 4)
     assert state.n_k.min() > 0
@@ -162,7 +162,8 @@ def test_the_order_is_drawn_under_gamma_where_that_is_held(
     sampled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """4.4: integrated out only where it is drawn next."""
-    settings = settings_of(truncation=4, hyper_start=0, sample_gamma=sampled, gamma=2.5)
+    hold = () if sampled else ("gamma",)
+    settings = settings_of(truncation=4, hyper_start=0, hold=hold, gamma=2.5)
     state, data = begin(with_parents(ROWS, [[0], [1]], 2), settings)
     given = []
 

@@ -23,8 +23,6 @@ Call = Callable[..., Any]
 SIZES = Sizes(n_docs=6, n_words=5, doc_length=7)
 N_DRAWS = 2000
 SMALL = ("--docs", 6, "--words", 5, "--length", 7)
-LEARNED = ("inference.sample_gamma=true", "inference.sample_eta=true")
-LEVELS = "inference.sample_level_prior=true"
 EXP = stats.expon
 
 CASES: dict[str, tuple[str, tuple[str, ...], Mapping[str, Any]]] = {
@@ -46,10 +44,10 @@ CASES: dict[str, tuple[str, tuple[str, ...], Mapping[str, Any]]] = {
     "lda, alpha by topic": ("lda-gibbs", ("model.n_topics=4", "model.prior=asymmetric"), {}),
     "hlda": (
         "hlda-gibbs",
-        (*LEARNED, LEVELS),
+        ("inference.hold=[]",),
         {"gamma": EXP, "eta": EXP, "level_prior": EXP(scale=10)},
     ),
-    "hlda, gamma alone": ("hlda-gibbs", LEARNED[:1], {"gamma": EXP}),
+    "hlda, gamma alone": ("hlda-gibbs", ("inference.hold=[eta, level_prior]",), {"gamma": EXP}),
     "hlda as it is": ("hlda-gibbs", (), {}),
     "chdp": (
         "chdp-gibbs",
@@ -58,17 +56,17 @@ CASES: dict[str, tuple[str, tuple[str, ...], Mapping[str, Any]]] = {
     ),
     "chdp, two fixed": (
         "chdp-gibbs",
-        ("model.truncation=3", "inference.sample_eta=false", "inference.sample_alpha_group=false"),
+        ("model.truncation=3", "inference.hold=[eta, alpha_group]"),
         {"alpha_doc": EXP, "gamma": EXP},
     ),
     "nhdp": (
         "nhdp-gibbs",
-        ("model.truncation=4", "model.stop=learned"),
+        ("model.truncation=4",),
         {"concentration": EXP, "eta": EXP(scale=1 / 5), "stop": EXP},
     ),
     "nhdp, eta and stops fixed": (
         "nhdp-gibbs",
-        ("model.truncation=4", "model.stop=fixed", "inference.sample_eta=false"),
+        ("model.truncation=4", "inference.hold=[eta, stop]"),
         {"concentration": EXP},
     ),
     "tssb": (

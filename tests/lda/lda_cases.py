@@ -25,7 +25,7 @@ def varied_corpus() -> Corpus:
 
 def settings_of(**keys: Any) -> Settings:
     """Return settings of lda-gibbs, alpha and eta held unless ``keys`` say otherwise."""
-    return stepping.settings_of(gibbs, **{"sample_alpha": False, "sample_eta": False} | keys)
+    return stepping.settings_of(gibbs, **{"hold": ("alpha", "eta")} | keys)
 
 
 def log_joint(

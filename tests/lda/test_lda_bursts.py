@@ -129,9 +129,8 @@ NAMES = (
 
 def joint_test(n_replicates: int, sweep: str) -> Outcome:
     """Run the replicates of eight rounds."""
-    learned = dict.fromkeys(("sample_alpha", "sample_eta"), True)
     bursty = {"bursts": "document", "burst_start": 0}
-    settings = settings_of(n_topics=N_TOPICS, sweep=sweep, hyper_start=0, **learned, **bursty)
+    settings = settings_of(n_topics=N_TOPICS, sweep=sweep, hyper_start=0, hold=(), **bursty)
     state, data = begin(bursty_gibbs.one, corpus_of([[n, 0, 0] for n in LENGTHS]), settings)
     repeats = Repeats(np.arange(1, 7), more_than(np.bincount(LENGTHS)), 0, 0.1)
     data = data._replace(repeats=repeats)

@@ -97,7 +97,7 @@ def centres(low: float, high: float, n_cells: int) -> F64:
 @pytest.mark.slow
 def test_alpha_and_eta_follow_their_posterior() -> None:
     """``step`` with both drawn, against a grid over alpha and eta summed over all assignments."""
-    settings = settings_of(n_topics=N_TOPICS, sample_alpha=True, sample_eta=True, hyper_start=0)
+    settings = settings_of(n_topics=N_TOPICS, hold=(), hyper_start=0)
     data = gibbs.prepare(CORPUS, settings)
     state = gibbs.init(data, settings, at(0))
     drawn = []

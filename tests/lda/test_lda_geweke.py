@@ -35,8 +35,7 @@ NAMES = (
 
 def joint_test(n_replicates: int, prior: str = "symmetric", sweep: str = "dense") -> Outcome:
     """Run the replicates of eight rounds under a prior on alpha."""
-    learned = dict.fromkeys(("sample_alpha", "sample_eta"), True)
-    settings = settings_of(n_topics=N_TOPICS, prior=prior, sweep=sweep, hyper_start=0, **learned)
+    settings = settings_of(n_topics=N_TOPICS, prior=prior, sweep=sweep, hyper_start=0, hold=())
     state, data = begin(gibbs, corpus_of([[n, 0, 0, 0] for n in LENGTHS]), settings)
     story = Story(
         gibbs.backend,

@@ -44,7 +44,7 @@ def test_objective_with_differing_alphas_is_the_joint_token_by_token() -> None:
 
 def test_alphas_begin_alike_and_are_drawn_apart() -> None:
     assert fitted(20, 0, prior="asymmetric")[0].alpha.tolist() == [2.5] * 20
-    settings = settings_of(n_topics=4, prior="asymmetric", sample_alpha=True, hyper_start=0)
+    settings = settings_of(n_topics=4, prior="asymmetric", hold=("eta",), hyper_start=0)
     data = gibbs.prepare(CORPUS, settings)
     state: Any
     state, info = gibbs.step(gibbs.init(data, settings, at(0)), data, settings, at(1))
@@ -53,7 +53,7 @@ def test_alphas_begin_alike_and_are_drawn_apart() -> None:
 
 
 def test_alpha_and_eta_are_held_and_then_drawn() -> None:
-    settings = settings_of(n_topics=4, sample_alpha=True, sample_eta=True, hyper_start=3)
+    settings = settings_of(n_topics=4, hold=(), hyper_start=3)
     data = gibbs.prepare(CORPUS, settings)
     state, seen = gibbs.init(data, settings, at(0)), []
     for iteration in range(1, 6):
@@ -65,7 +65,7 @@ def test_alpha_and_eta_are_held_and_then_drawn() -> None:
 
 def test_alpha_and_eta_are_drawn_given_the_topics_just_drawn() -> None:
     """The same draws again, from the state that the step left."""
-    settings = settings_of(n_topics=4, sample_alpha=True, sample_eta=True, hyper_start=0)
+    settings = settings_of(n_topics=4, hold=(), hyper_start=0)
     data = gibbs.prepare(CORPUS, settings)
     state: Any = gibbs.init(data, settings, at(0))
     for iteration in range(1, 41):

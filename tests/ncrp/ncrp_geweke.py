@@ -50,8 +50,7 @@ def joint_test(
     *, n_replicates: int, n_rounds: int = 6, seed: int = 0, seeds: Seeds = NONE, **keys: Any
 ) -> Outcome:
     """Run the replicates under settings; all hyperparameters are drawn, and so are seed words."""
-    learned = {"sample_gamma": True, "sample_eta": True, "sample_level_prior": True}
-    settings = settings_of(gibbs, depth=DEPTH, start="sequential", burn_in=0, **learned, **keys)
+    settings = settings_of(gibbs, depth=DEPTH, start="sequential", burn_in=0, hold=(), **keys)
     state, _ = begin(gibbs, corpus_of([[length, 0, 0] for length in LENGTHS]), settings)
     data = joint.room_for_words(LENGTHS, N_WORDS)._replace(seeds=seeds)
     backend: Any = load("hlda-gibbs", inference=settings.inference)

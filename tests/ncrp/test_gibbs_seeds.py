@@ -194,7 +194,7 @@ STARTS: list[dict[str, Any]] = [
     {},
     {"collapse": "partial"},
     {"eta": 0.05, "depth": 2},
-    {"sample_gamma": True, "sample_eta": True},
+    {"hold": ("level_prior",)},
 ]
 
 

@@ -33,7 +33,7 @@ from hiertopics.runs.experiment import read_experiment
 BACKEND: Any = gibbs.backend
 ONE: Any = gibbs.one
 CORPUS = varied_corpus(n_docs=12, n_words=8)
-LEARN = {"sample_gamma": True, "sample_eta": True, "sample_level_prior": True}
+LEARN: dict[str, Any] = {"hold": ()}
 
 
 def fitted(n: int, **keys: Any) -> tuple[State, Any, Any]:

@@ -49,7 +49,7 @@ def measure(state: Any) -> list[float]:
 
 def room(way: str = "sparse") -> tuple[Any, Any, Any]:
     """Return a state of two documents without words yet, its data and settings."""
-    settings = settings_of(gibbs, stop="learned", sweep=way)
+    settings = settings_of(gibbs, sweep=way)
     data = gibbs.prepare(corpus_of([[length, 0, 0] for length in LENGTHS]), settings)
     z = np.zeros(sum(LENGTHS), np.int32)
     return gibbs.with_nodes(z, mixing_of(T5), ETA, data.tokens, at(0)), data, settings

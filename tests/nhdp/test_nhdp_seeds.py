@@ -146,7 +146,7 @@ def test_the_objective_is_the_log_joint_of_words_and_seed_words() -> None:
 
 def joint_test(n_replicates: int) -> Outcome:
     """Run replicates of the backend's own step; seed words are drawn anew as all words are."""
-    settings = settings_of(gibbs, stop="learned")
+    settings = settings_of(gibbs)
     bare = gibbs.prepare(corpus_of([[length, 0, 0] for length in LENGTHS]), settings)
     # Drawn in place; of two tokens of a word the arrays may name it twice, so each has a name.
     seeds = seeds_of([1, 1], [0, 0], 1)
@@ -367,7 +367,7 @@ def tops(summary: Any) -> I64:
     return np.asarray(children[below[:, children].argmax(axis=1)])
 
 
-AS_GIVEN: dict[str, Any] = {"stop": "fixed", "sample_eta": False, "seed": 2}
+AS_GIVEN: dict[str, Any] = {"hold": ("eta", "stop"), "seed": 2}
 """Where eta is drawn the subjects come apart without names, else now and then: 2 of 12 seeds."""
 
 CASES = [

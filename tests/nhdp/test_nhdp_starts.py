@@ -320,7 +320,7 @@ def _some_rows(piece: Any, rows: Any, first: int, last: int) -> Any:
 
 def test_learned_stop_weights_and_a_flat_start_are_options() -> None:
     settings = settings_of(
-        variational, truncation=5, start_iterations=5, stop="learned", branches=[], hyper_every=1
+        variational, truncation=5, start_iterations=5, hold=(), branches=[], hyper_every=1
     )
     data = lay_out(TEXT, 1)
     state = starts.init(data, settings, at(0))

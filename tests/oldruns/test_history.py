@@ -150,6 +150,19 @@ def test_the_config_of_an_old_run_means_the_same_for_a_new_one(
     assert read_experiment({}, "alone.yaml").inference.reorder_sticks is False  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_former_names_in_the_config_of_a_run_keep_their_meaning_and_nobody_is_told(
+    name: str, unpack: Unpack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The run has them: nobody typed them, and nobody has to change them."""
+    run = unpack(name, "hlda-gibbs-chains").folder / DONE
+    text = (run / "config.yaml").read_text(encoding="utf-8")
+    assert "sample_gamma: true\n" in text and "sample_level_prior: false\n" in text
+    for experiment in (RunDir(run).experiment, read_experiment({}, run / "config.yaml")):
+        assert experiment.inference.hold == ("level_prior",)  # type: ignore[attr-defined]
+    assert capsys.readouterr().err == ""
+
+
 def test_a_default_that_changed_twice_is_that_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     changes = (Change(3, "*", "model.eta", 0.2), Change(5, "hdp-cvb0", "model.eta", 0.3))
     monkeypatch.setattr(history, "CHANGES", changes)

@@ -190,8 +190,8 @@ def test_one_topic_scores_as_the_smoothed_multinomial(
     backend: str, fit_tiny: Callable[..., Any], tmp_path: Path
 ) -> None:
     """T11: with K = 1 and eta in the place of the smoothing, to rounding."""
-    draws_eta = "sample_eta" in registry.load(backend).Inference.__struct_fields__
-    held = ["inference.sample_eta=false"] if draws_eta else []
+    may_hold = "hold" in registry.load(backend).Inference.__struct_fields__
+    held = ["inference.hold=[eta]"] if may_hold else []
     overrides = ["model.n_topics=1", "model.eta=0.3", *held]
     one = fit_tiny(tmp_path / "one", backend, overrides=overrides)
     flat = fit_tiny(tmp_path / "flat", "multinomial", overrides=["model.smoothing=0.3"])

@@ -31,8 +31,8 @@ WINGS = {
         ("arrays", "compiling", "errors"),
         ("axes", "room"),
         ("seeds", "visible"),
-        ("files", "plugins", "units"),
-        ("progress",),
+        ("files", "saying", "units"),
+        ("plugins", "progress"),
     ),
     "corpus": (("data",), ("formats", "holdouts"), ("corpora",)),
     "contract": (
@@ -72,6 +72,7 @@ CONTRACT = tuple(
         "contract.chains",
         "contract.engine",
         "settings.config",
+        "settings.former",
         "corpus.data",
         "numeric",
         "base.seeds",

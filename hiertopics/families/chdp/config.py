@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from msgspec import Meta, Struct
 
 from hiertopics.base.errors import ConfigError
 from hiertopics.contract.model import Settings as SettingsOf
 from hiertopics.families.flat.config import Eta, Gamma, HyperStart, ReorderSticks, Sweep, Truncation
-from hiertopics.settings.config import InferenceConfig, Iterations, SamplerConfig
+from hiertopics.settings.config import HELD, InferenceConfig, Iterations, SamplerConfig
+from hiertopics.settings.former import Former, Switch
 
 
 class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -79,6 +80,10 @@ class Sampled(NamedTuple):
 class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
     """The schedule of chdp-gibbs; raises ValueError for shards of a sampler that has none."""
 
+    former: ClassVar[Former] = {
+        f"inference.sample_{name}": Switch(name) for name in Sampled._fields
+    }
+
     iterations: Iterations = 500
     hyper_start: HyperStart = 15
     sampler: Annotated[
@@ -91,16 +96,9 @@ class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
     ] = "exact"
     sweep: Sweep = "sparse"
     reorder_sticks: ReorderSticks = True
-    sample_alpha_doc: Annotated[
-        bool, Meta(description="Sample alpha_doc, starting from model.alpha_doc.")
-    ] = True
-    sample_alpha_group: Annotated[
-        bool, Meta(description="Sample alpha_group, starting from model.alpha_group.")
-    ] = True
-    sample_gamma: Annotated[bool, Meta(description="Sample gamma, starting from model.gamma.")] = (
-        True
-    )
-    sample_eta: Annotated[bool, Meta(description="Sample eta, starting from model.eta.")] = True
+    hold: Annotated[
+        tuple[Literal["alpha_doc", "alpha_group", "eta", "gamma"], ...], Meta(description=HELD)
+    ] = ()
 
     def __post_init__(self) -> None:
         """Refuse to cut a restaurant into parts."""
@@ -110,13 +108,13 @@ class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
     @property
     def sampled(self) -> Sampled:
         """Which concentrations are drawn."""
-        return Sampled(
-            self.sample_alpha_doc, self.sample_alpha_group, self.sample_gamma, self.sample_eta
-        )
+        return Sampled(*(name not in self.hold for name in Sampled._fields))
 
 
 class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
     """The schedule of chdp-variational."""
+
+    former: ClassVar[Former] = {"inference.fit_alpha_group": Switch("alpha_group")}
 
     iterations: Iterations = 150
     hyper_start: HyperStart = 15
@@ -134,13 +132,13 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
     options: Annotated[
         int, Meta(ge=1, le=1000, description="Method sticks: largest number of options of a group.")
     ] = 20
-    fit_alpha_group: Annotated[
-        bool,
+    hold: Annotated[
+        tuple[Literal["alpha_group"], ...],
         Meta(
-            description="Learn alpha_group. Many groups with one document each make it large, and "
-            "then all groups are alike: compare held-out scores."
+            description=f"{HELD} Many groups with one document each make a learned alpha_group "
+            "large, and then all groups are alike: compare held-out scores."
         ),
-    ] = False
+    ] = ("alpha_group",)
     fit_normaliser: Annotated[
         bool,
         Meta(

@@ -168,7 +168,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
         draw_weights(
             state, data, weights, inference.sampled, rngs, reorder=inference.reorder_sticks
         )
-        if inference.sample_eta:
+        if inference.sampled.eta:
             state.eta = draw_eta(state.n_wk, state.n_k, state.eta, context.rng("words"))
     return state, info_of(state, moved)
 

@@ -314,7 +314,7 @@ def global_step(
     state.word_mass = step_concentration(
         state.word_mass, float(seen_wk.sum(dtype=np.float64)), state.n_k
     )
-    if inference.fit_alpha_group:
+    if "alpha_group" not in inference.hold:
         totals = state.n_group_tables.sum(axis=1)
         state.alpha_group = step_concentration(state.alpha_group, by_group.sum(), totals)
     if state.n_topics > 1:

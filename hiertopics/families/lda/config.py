@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta, Struct
 
@@ -17,7 +17,8 @@ from hiertopics.families.flat.bursts import (
     DrawnDiscount,
 )
 from hiertopics.families.flat.config import Sweep
-from hiertopics.settings.config import Iterations, SamplerConfig
+from hiertopics.settings.config import HELD, Iterations, SamplerConfig
+from hiertopics.settings.former import Former, Switch
 
 
 class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -35,7 +36,7 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Literal["symmetric", "asymmetric"],
         Meta(
             description="symmetric: one alpha for all topics; asymmetric: an alpha for each topic. "
-            "All start equal; with inference.sample_alpha they are sampled."
+            "All start equal, and are sampled unless inference.hold has alpha."
         ),
     ] = "symmetric"
     n_topics: Annotated[int, Meta(ge=1, le=1_000_000, description="Number of topics.")] = 100
@@ -47,16 +48,20 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 class Inference(SamplerConfig, frozen=True, kw_only=True):
     """The schedule."""
 
+    former: ClassVar[Former] = {
+        "inference.sample_alpha": Switch("alpha"),
+        "inference.sample_eta": Switch("eta"),
+    }
+
     iterations: Iterations = 500
     sweep: Sweep = "dense"
-    sample_alpha: Annotated[
-        bool,
+    hold: Annotated[
+        tuple[Literal["alpha", "eta"], ...],
         Meta(
-            description="Sample alpha, starting from model.alpha; the prior of its sum over topics "
-            "is uniform on 0.1 to 1000."
+            description=f"{HELD} The prior of the sum of alpha over topics is uniform on 0.1 to "
+            "1000."
         ),
-    ] = True
-    sample_eta: Annotated[bool, Meta(description="Sample eta, starting from model.eta.")] = True
+    ] = ()
     hyper_start: Annotated[
         int,
         Meta(

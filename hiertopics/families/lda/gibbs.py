@@ -116,15 +116,15 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     pseudo_counts = PseudoCounts(n_topics, state.alpha, state.eta)
     redraw = kernels.sweep if inference.sweep == "dense" else kernels.sweep_by_lists
     moved = redraw(data.tokens, tables, pseudo_counts, context.rng("sweep"))
-    held = context.iteration <= inference.hyper_start
-    if inference.sample_alpha and not held:
+    waits = context.iteration <= inference.hyper_start
+    if "alpha" not in inference.hold and not waits:
         n_dk = _document_counts(state, data, n_topics)
         rng = context.rng("alpha")
         if isinstance(state.alpha, np.ndarray):
             state.alpha = hyperparameters.draw_alphas(n_dk, state.alpha, rng)
         else:
             state.alpha = hyperparameters.draw_alpha(n_dk, state.alpha, rng)
-    if inference.sample_eta and not held:
+    if "eta" not in inference.hold and not waits:
         n_kw = state.n_wk[:, :n_topics].T
         state.eta = hyperparameters.draw_eta(n_kw, state.eta, context.rng("eta"))
     mean_alpha = float(np.mean(state.alpha))
@@ -230,9 +230,9 @@ def draw_hyperparameters(settings: Settings, sizes: Sizes, context: Context) -> 
     """Draw alpha and eta from their priors, each if a fit would draw it."""
     rng = context.rng("hyperparameters")
     drawn = {}
-    if settings.inference.sample_alpha:
+    if "alpha" not in settings.inference.hold:
         drawn["alpha"] = draw_alpha_from_prior(settings.model, rng)
-    if settings.inference.sample_eta:
+    if "eta" not in settings.inference.hold:
         drawn["eta"] = np.asarray(draw_eta_from_prior(rng))
     return drawn
 

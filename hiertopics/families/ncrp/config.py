@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -12,7 +12,14 @@ from hiertopics.contract.model import Settings as SettingsOf
 from hiertopics.corpus.data.seedwords import check
 from hiertopics.families.flat.config import BranchSeeds, SeedWeight
 from hiertopics.families.nested.tree_state import MaxNodes, MovesEvery
-from hiertopics.settings.config import InferenceConfig, Iterations, SamplerConfig, Summarise
+from hiertopics.settings.config import (
+    HELD,
+    InferenceConfig,
+    Iterations,
+    SamplerConfig,
+    Summarise,
+)
+from hiertopics.settings.former import Former, Switch
 
 
 class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -60,6 +67,12 @@ class SeededModel(Model, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
     """The schedule of hlda-variational."""
+
+    former: ClassVar[Former] = {
+        "inference.learn_gamma": Switch("gamma"),
+        "inference.learn_eta": Switch("eta"),
+        "inference.learn_level_prior": Switch("level_prior"),
+    }
 
     iterations: Iterations = 40
     mode: Annotated[
@@ -136,19 +149,13 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
         bool,
         Meta(description="Undo a round of moves if the bound is lower three sweeps later."),
     ] = True
-    learn_gamma: Annotated[bool, Meta(description="Learn gamma, starting from model.gamma.")] = (
-        False
-    )
-    learn_eta: Annotated[
-        bool,
+    hold: Annotated[
+        tuple[Literal["eta", "gamma", "level_prior"], ...],
         Meta(
-            description="Learn eta, starting from model.eta. The bound favours a smaller eta than "
-            "the one that predicts new documents best."
+            description=f"{HELD} A learned eta is smaller than the eta that predicts new documents "
+            "best."
         ),
-    ] = False
-    learn_level_prior: Annotated[
-        bool, Meta(description="Learn the level prior, starting from model.level_prior.")
-    ] = False
+    ] = ("eta", "gamma", "level_prior")
     hyper_start: Annotated[
         int,
         Meta(
@@ -161,6 +168,12 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
 
 class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
     """The schedule of hlda-gibbs; raises ValueError where restarts reach beyond the burn-in."""
+
+    former: ClassVar[Former] = {
+        "inference.sample_gamma": Switch("gamma"),
+        "inference.sample_eta": Switch("eta"),
+        "inference.sample_level_prior": Switch("level_prior"),
+    }
 
     iterations: Iterations = 500
     start: Annotated[
@@ -195,13 +208,11 @@ class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
             "whole branch; 0: none.",
         ),
     ] = 1
-    sample_gamma: Annotated[bool, Meta(description="Sample gamma, starting from model.gamma.")] = (
-        False
+    hold: Annotated[tuple[Literal["eta", "gamma", "level_prior"], ...], Meta(description=HELD)] = (
+        "eta",
+        "gamma",
+        "level_prior",
     )
-    sample_eta: Annotated[bool, Meta(description="Sample eta, starting from model.eta.")] = False
-    sample_level_prior: Annotated[
-        bool, Meta(description="Sample the level prior, starting from model.level_prior.")
-    ] = False
     restarts: Annotated[
         int, Meta(ge=1, description="Number of starts; the most probable one is continued.")
     ] = 1

@@ -74,6 +74,6 @@ def draw_hyperparameters(
     settings: GibbsSettings, sizes: Sizes, context: Context
 ) -> Hyperparameters:
     """Draw gamma, eta and level_prior [L] from the priors of hlda-gibbs, each if a fit would."""
-    inference = settings.inference
-    asked = (inference.sample_gamma, inference.sample_eta, inference.sample_level_prior)
+    held = settings.inference.hold
+    asked = ("gamma" not in held, "eta" not in held, "level_prior" not in held)
     return draw_from_prior(asked, settings.model.depth, context.rng("hyperparameters"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta, Struct, structs
 
@@ -22,7 +22,8 @@ from hiertopics.families.flat.bursts import (
     DrawnDiscount,
 )
 from hiertopics.families.flat.config import BranchSeeds, SeedWeight, Sweep
-from hiertopics.settings.config import InferenceConfig, Iterations, SamplerConfig
+from hiertopics.settings.config import HELD, InferenceConfig, Iterations, SamplerConfig
+from hiertopics.settings.former import Former, Switch
 
 MOST_LEAVES, DOCS_PER_LEAF = 500, 2
 """Leaves at most where their number is auto, and the documents of the corpus for each of them."""
@@ -69,13 +70,6 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     eta: Annotated[float, Meta(gt=0, description="Pseudo-count of each word in each topic.")] = (
         0.015
     )
-    stop: Annotated[
-        Literal["fixed", "learned"],
-        Meta(
-            description="Weights of stopping at a node and of going on: fixed, or learned for each "
-            "level. Learned weights leave few tokens at inner nodes."
-        ),
-    ] = "fixed"
     stop_weight: Annotated[
         float, Meta(gt=0, description="Pseudo-count of stopping at an inner node.")
     ] = 1.0
@@ -134,17 +128,17 @@ class GibbsModel(Model, frozen=True, kw_only=True):
             "where it is learned.",
         ),
     ] = 0.015
-    stop: Annotated[
-        Literal["fixed", "learned"],
-        Meta(
-            description="Weights of stopping at a node and of going on: fixed, or sampled for each "
-            "level."
-        ),
-    ] = "learned"
     bursts: Bursts = "none"
     burst_discount: DrawnDiscount = DISCOUNT
     burst_concentration: BurstConcentration = CONCENTRATION
 
+
+STOP = (
+    "stop: the weights of stopping at a node and of going on, for each level. Learned weights "
+    "leave few tokens at inner nodes."
+)
+
+LEARNED_STOP = Switch("stop", "fixed", "learned")
 
 HyperEvery = Annotated[
     int,
@@ -245,8 +239,11 @@ Trials = Annotated[
 class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
     """The schedule of nhdp-variational."""
 
+    former: ClassVar[Former] = {"model.stop": LEARNED_STOP}
+
     iterations: Iterations = 25
     hyper_every: HyperEvery = 5
+    hold: Annotated[tuple[Literal["stop"], ...], Meta(description=f"{HELD} {STOP}")] = ("stop",)
     start: Start = "groups"
     start_iterations: StartIterations = 200
     start_passes: StartPasses = 200
@@ -261,6 +258,8 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
 
 class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
     """The schedule of nhdp-gibbs."""
+
+    former: ClassVar[Former] = {"model.stop": LEARNED_STOP, "inference.sample_eta": Switch("eta")}
 
     iterations: Iterations = 500
     burn_in: Annotated[
@@ -277,7 +276,7 @@ class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
     least: Least = 0.1
     trials: Trials = 12
     sweep: Sweep = "sparse"
-    sample_eta: Annotated[bool, Meta(description="Sample eta, starting from model.eta.")] = True
+    hold: Annotated[tuple[Literal["eta", "stop"], ...], Meta(description=f"{HELD} {STOP}")] = ()
     burst_start: StartBurst = START
     burst_aside: StartAside = ASIDE
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from msgspec import structs
 from scipy import sparse
 
 from hiertopics.base.arrays import F64, I32, I64, Floats
@@ -158,6 +157,7 @@ def init(data: Data, settings: Settings, context: Context) -> State:
 def variational_start(data: Data, settings: Settings, context: Context) -> VariationalState:
     """Return the state of nhdp-variational that a sampler begins with."""
     schedule = VariationalInference(
+        hold=("stop",),  # weights of stopping that are learned here empty the inner nodes
         start=settings.inference.start,
         start_iterations=settings.inference.start_iterations,
         responsibilities=settings.inference.responsibilities,
@@ -167,7 +167,7 @@ def variational_start(data: Data, settings: Settings, context: Context) -> Varia
         burst_start=settings.inference.burst_start,
         burst_aside=settings.inference.burst_aside,
     )
-    begun = VariationalSettings(_with_stops_held(settings.model), schedule)
+    begun = VariationalSettings(settings.model, schedule)
     # As in the start itself, tables would travel at each turn; large corpora have no room here.
     near = context
     if starts.is_seen_whole(data.pairs, begun):
@@ -195,11 +195,6 @@ def draw_nodes(
         own = tables(part.cells, begun.local.state_of(number))
         token = kernels.draw_start(part.cells, *own, token, z, rng)
     return z
-
-
-def _with_stops_held(model: Model) -> Model:
-    """Return the model of variational sweeps, in which learned stops empty the inner nodes."""
-    return structs.replace(model, stop="fixed")
 
 
 def with_nodes(
@@ -236,8 +231,8 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
 
 def redraw_shared(state: State, data: Data, settings: Settings, context: Context) -> None:
     """Draw what documents share, and eta, given nodes."""
-    redraw_mixing(state, settings.model, context)
-    if settings.inference.sample_eta:
+    redraw_mixing(state, settings, context)
+    if "eta" not in settings.inference.hold:
         sizes = _sizes(state, data.tokens)
         state.eta = draw_eta(state.n_wk, sizes, state.eta, context.rng("words"))
 
@@ -285,10 +280,12 @@ def sweep(
     return sweep_tokens(state, data.word_bounds, visit or _sweep_block, given)
 
 
-def redraw_mixing(state: State, model: Model, context: Context) -> None:
+def redraw_mixing(state: State, settings: Settings, context: Context) -> None:
     """Draw what documents share, given nodes."""
     visits = all_visits(state.local.ask(_visits, shape_of(state.parent)))
-    draw_mixing(state.mixing, visits, model, context.rng("shares"))
+    learns_stops = "stop" not in settings.inference.hold
+    rng = context.rng("shares")
+    draw_mixing(state.mixing, visits, settings.model.gamma, rng, learns_stops=learns_stops)
 
 
 def _visits(piece: Piece, local: Local, shape: Shape) -> Visits:
@@ -372,13 +369,14 @@ def _variational(settings: Settings) -> VariationalSettings:
     """Return settings of the variational sweeps on a tree whose shape is held."""
     inference = settings.inference
     schedule = VariationalInference(
+        hold=("stop",),
         iterations=max(inference.variational_sweeps, 1),
         shards=inference.shards,
         least=inference.least,
         burst_start=inference.burst_start,
         burst_aside=inference.burst_aside,
     )
-    return VariationalSettings(_with_stops_held(settings.model), schedule)
+    return VariationalSettings(settings.model, schedule)
 
 
 def memory(corpus: Corpus, settings: Settings) -> int:

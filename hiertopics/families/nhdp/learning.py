@@ -18,7 +18,6 @@ from hiertopics.families.flat.layout import Data, Piece
 from hiertopics.families.hdp.table_kernels import SMALL, draw_growth, draw_table_sums
 from hiertopics.families.nhdp import gibbs_kernels as kernels
 from hiertopics.families.nhdp import sweep_kernels
-from hiertopics.families.nhdp.config import Model
 from hiertopics.families.nhdp.layout import Ancestry, AnyLocal, Shape
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.state import State, by_tables, recount_now_and_then, sweep
@@ -40,7 +39,7 @@ def learn(state: State, data: Data, settings: Settings) -> Mixing:
     """Return the refitted shares, concentrations and, if they are learned, stop weights."""
     sums = gather(state, data)
     mixing = refitted(state.mixing, sums, settings.model.gamma)
-    return restopped(mixing, sums) if settings.model.stop == "learned" else mixing
+    return restopped(mixing, sums) if "stop" not in settings.inference.hold else mixing
 
 
 def gather(state: State, data: Data) -> Sums:
@@ -134,10 +133,17 @@ def all_visits(parts: Sequence[Visits]) -> Visits:
     return Visits(passing, stopped, gone, np.concatenate([part.large for part in parts]))
 
 
-def draw_mixing(mixing: Mixing, visits: Visits, model: Model, rng: np.random.Generator) -> None:
+def draw_mixing(
+    mixing: Mixing,
+    visits: Visits,
+    gamma: float,
+    rng: np.random.Generator,
+    *,
+    learns_stops: bool,
+) -> None:
     """Draw shares, concentrations and, if they are learned, stop weights, in place."""
-    _draw_shares(mixing, visits, model.gamma, rng)
-    if model.stop == "learned":
+    _draw_shares(mixing, visits, gamma, rng)
+    if learns_stops:
         _draw_stops(mixing, visits, rng)
 
 

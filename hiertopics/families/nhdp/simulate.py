@@ -97,8 +97,8 @@ def draw_hyperparameters(settings: Settings, sizes: Sizes, context: Context) -> 
     """
     shape, rng = even_tree(settings), context.rng("hyperparameters")
     drawn = {"concentration": CONCENTRATION_PRIOR.draw_many(shape.n_nodes, rng)}
-    if settings.inference.sample_eta:
+    if "eta" not in settings.inference.hold:
         drawn["eta"] = np.asarray(CONCENTRATION_PRIOR.draw(rng) / sizes.n_words)
-    if settings.model.stop == "learned":
+    if "stop" not in settings.inference.hold:
         drawn["stop"] = CONCENTRATION_PRIOR.draw_many((len(levels_of(shape)), 2), rng)
     return drawn | seats.draw_bursts(settings, rng)

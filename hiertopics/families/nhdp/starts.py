@@ -360,6 +360,7 @@ def topics_inside(
         own = Settings(
             structs.replace(model, truncation=max(round(share * n_topics), 2), seeds=None),
             VariationalInference(
+                hold=settings.inference.hold,
                 start_iterations=n_iterations,
                 start_words=settings.inference.start_words,
                 responsibilities=settings.inference.responsibilities,
@@ -413,6 +414,7 @@ def branch_of_pairs(
     first = Settings(
         structs.replace(settings.model, truncation=n_topics, branches=[]),
         VariationalInference(
+            hold=settings.inference.hold,
             start_iterations=n_iterations,
             responsibilities=settings.inference.responsibilities,
             start="words",

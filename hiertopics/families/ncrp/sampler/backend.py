@@ -280,12 +280,12 @@ def _draw_prior(
     n_held: int,
     rng: np.random.Generator,
 ) -> Hyperparameters:
-    if inference.sample_gamma:
+    if "gamma" not in inference.hold:
         gamma = hyperparameters.draw_gamma(chain, hyper.gamma, rng, n_held)
         hyper = hyper._replace(gamma=gamma)
-    if inference.sample_eta:
+    if "eta" not in inference.hold:
         hyper = hyper._replace(eta=hyperparameters.draw_eta(chain, hyper.eta, rng))
-    if inference.sample_level_prior:
+    if "level_prior" not in inference.hold:
         level = hyperparameters.draw_level_prior(chain.n_dl, hyper.level, rng)
         hyper = hyper._replace(level=level)
     return hyper

@@ -154,11 +154,11 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
 
 def _learn(state: State, sums: Sums, inference: Inference) -> None:
     """Fit the hyperparameters that are to be learned; none lowers the bound."""
-    if inference.learn_gamma:
+    if "gamma" not in inference.hold:
         state.gamma = bound.best_gamma(state.nodes, state.sticks, sums.slot, state.gamma)
-    if inference.learn_level_prior:
+    if "level_prior" not in inference.hold:
         state.level_prior = bound.best_level_prior(state.tau, state.level_prior)
-    if inference.learn_eta:
+    if "eta" not in inference.hold:
         state.eta = bound.best_eta(sums.words, sums.n_outside, state.eta)
         state.lam = sums.words + sums.words.dtype.type(state.eta)
 

@@ -1,0 +1,111 @@
+"""Names that settings had before: what a config that has them means now.
+
+The ``Inference`` record of a backend declares them under ``former``, by dotted keys::
+
+    former: ClassVar[Former] = {
+        "inference.sample_eta": Switch("eta"),
+        "inference.start": {"uniform": "random"},
+    }
+
+A key that told whether one hyperparameter is learned is now an entry of the list
+``inference.hold``. A value may have another word now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, get_args
+
+import msgspec
+
+from hiertopics.settings.fields import fields_of, show
+from hiertopics.settings.layers import Layers, at, with_key, without_key
+
+HOLD = "hold"
+
+
+class Switch(NamedTuple):
+    """A former key that told whether the hyperparameter ``name`` is learned, and its two values."""
+
+    name: str
+    held: object = False
+    learned: object = True
+
+
+Former = Mapping[str, Switch | Mapping[str, str]]
+"""By former key: what it switched. By key: former words among its values, and the present ones."""
+
+
+class Translation:
+    """Layers under the present names.
+
+    notes: (layer, sentence) for the former names of each layer. problems: values that neither the
+    former names nor ``hold`` may have; these are left out of the layers.
+    """
+
+    def __init__(self, layers: Layers, inference_type: type[msgspec.Struct]) -> None:
+        self.layers: list[tuple[str, Mapping[str, Any]]] = []
+        self.notes: list[tuple[str, str]] = []
+        self.problems: list[str] = []
+        self._former: Former = getattr(inference_type, "former", {})
+        field = fields_of(inference_type).get(HOLD)
+        self._may_hold = () if field is None else _choices(field.type)
+        self._held: set[str] = set() if field is None else set(field.default)
+        for source, layer in layers:
+            self.layers.append((source, self._translated(source, layer)))
+
+    def _translated(self, source: str, layer: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a layer with ``hold`` as the list that is valid up to here, sorted."""
+        layer, switched = self._read_hold(source, layer), []
+        for key, now in self._former.items():
+            section, name = key.split(".")
+            if name not in at(layer, section):
+                continue
+            value = at(layer, section)[name]
+            if isinstance(now, Switch):
+                layer = without_key(layer, section, name)
+                if self._switch(source, key, value, now):
+                    switched.append(f"{key}: {show_plain(value)}")
+            elif isinstance(value, str) and value in now:
+                layer = with_key(layer, section, name, now[value])
+                self.notes.append((source, f"{key}: {value} is now {key}: {now[value]}"))
+        if not switched:
+            return layer
+        held = sorted(self._held)
+        verb = "is" if len(switched) == 1 else "are"
+        what = f"{', '.join(switched)} {verb} now inference.{HOLD}: [{', '.join(held)}]"
+        self.notes.append((source, what))
+        return with_key(layer, "inference", HOLD, held)
+
+    def _read_hold(self, source: str, layer: Mapping[str, Any]) -> Mapping[str, Any]:
+        given = at(layer, "inference").get(HOLD)
+        if not self._may_hold or not isinstance(given, list | tuple):
+            return layer
+        unknown = [name for name in given if name not in self._may_hold]
+        if unknown:
+            able = ", ".join(self._may_hold)
+            what = f"inference.{HOLD} is a list of any of {able}, got {show(unknown[0])} ({source})"
+            self.problems.append(what)
+            return without_key(layer, "inference", HOLD)
+        self._held = set(given)
+        return with_key(layer, "inference", HOLD, sorted(self._held))
+
+    def _switch(self, source: str, key: str, value: object, switch: Switch) -> bool:
+        """Hold or learn a hyperparameter; note a value that is neither, and return False."""
+        for known, held in ((switch.held, True), (switch.learned, False)):
+            if type(value) is type(known) and value == known:
+                self._held = self._held | {switch.name} if held else self._held - {switch.name}
+                return True
+        takes = f"{show_plain(switch.learned)} or {show_plain(switch.held)}"
+        self.problems.append(f"{key} must be {takes}, got {show(value)} ({source})")
+        return False
+
+
+def show_plain(value: object) -> str:
+    """Return a value as it is typed, text without quotes."""
+    return value if isinstance(value, str) else show(value)
+
+
+def _choices(annotation: Any) -> tuple[str, ...]:
+    """Return the words that an ``Annotated`` tuple of them may hold."""
+    return tuple(sorted(get_args(get_args(get_args(annotation)[0])[0])))

@@ -1,0 +1,120 @@
+"""Configs with former names of settings mean what they meant."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hiertopics.base import saying
+from hiertopics.base.errors import ConfigError
+from hiertopics.contract import registry
+from hiertopics.runs.experiment import read_experiment
+from hiertopics.settings.former import Former, Switch
+from hiertopics.settings.identity import config_hash
+
+FORMER: dict[str, Former] = {
+    name: getattr(registry.load(name).Inference, "former", {}) for name in registry.BACKENDS
+}
+SWITCHES = [
+    (backend, key, now)
+    for backend, former in FORMER.items()
+    for key, now in former.items()
+    if isinstance(now, Switch)
+]
+WORDS = [
+    (backend, key, before, now)
+    for backend, former in FORMER.items()
+    for key, words in former.items()
+    if not isinstance(words, Switch)
+    for before, now in words.items()
+]
+
+
+@pytest.fixture(autouse=True)
+def silence_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each test say its notes, though a process says each once."""
+    monkeypatch.setattr(saying, "_said", set())
+
+
+def hold_of(backend: str, *overrides: str, config: Path | None = None) -> tuple[str, ...]:
+    experiment: Any = read_experiment({"backend": backend}, config, overrides)
+    found: tuple[str, ...] = experiment.inference.hold
+    return found
+
+
+@pytest.mark.parametrize(("backend", "key", "switch"), SWITCHES)
+def test_a_former_switch_holds_and_learns_its_hyperparameter_alone(
+    backend: str, key: str, switch: Switch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    default = set(hold_of(backend))
+    for value, wanted in (
+        (switch.held, default | {switch.name}),
+        (switch.learned, default - {switch.name}),
+    ):
+        plain = json.dumps(value).strip('"')
+        assert hold_of(backend, f"{key}={plain}") == tuple(sorted(wanted))
+        listed = ", ".join(sorted(wanted))
+        said = f"note: {key}: {plain} is now inference.hold: [{listed}] (--set)\n"
+        assert capsys.readouterr().err == said
+
+
+@pytest.mark.parametrize(("backend", "key", "switch"), SWITCHES)
+def test_a_former_switch_takes_its_two_values_only(backend: str, key: str, switch: Switch) -> None:
+    for wrong in ("3", "1", "null", "perhaps"):
+        with pytest.raises(ConfigError, match=rf"^{key} must be .*, got .*\(--set\)$"):
+            hold_of(backend, f"{key}={wrong}")
+
+
+def test_a_later_layer_changes_one_entry_of_the_list_of_an_earlier_one(tmp_path: Path) -> None:
+    config = tmp_path / "my.yaml"
+    config.write_text("inference: {hold: [gamma, level_prior]}\n")
+    assert hold_of("hlda-gibbs", config=config) == ("gamma", "level_prior")
+    both = ("inference.sample_eta=false", "inference.sample_gamma=true")
+    assert hold_of("hlda-gibbs", *both, config=config) == ("eta", "level_prior")
+    config.write_text("inference: {sample_gamma: true}\n")
+    assert hold_of("hlda-gibbs", config=config) == ("eta", "level_prior")
+    assert hold_of("hlda-gibbs", "inference.hold=[]", config=config) == ()
+
+
+def test_the_order_of_the_list_and_repeats_make_no_other_fit() -> None:
+    flags = {"backend": "hlda-gibbs"}
+    lists: Any = ["[gamma, eta]", "[eta, gamma]", "[eta, gamma, eta]"]
+    found = [read_experiment(flags, None, [f"inference.hold={text}"]) for text in lists]
+    assert len({config_hash(one) for one in found}) == 1
+    by_python = read_experiment(flags, None, {"inference.hold": ("gamma", "eta")})
+    by_former = read_experiment(flags, None, {"inference.sample_level_prior": True})
+    assert found[0] == by_python == by_former
+
+
+def test_a_list_with_another_name_is_refused_with_those_that_there_are() -> None:
+    wanted = r"^inference.hold is a list of any of eta, stop, got 'alpha' \(--set\)$"
+    with pytest.raises(ConfigError, match=wanted):
+        hold_of("nhdp-gibbs", "inference.hold=[eta, alpha]")
+    with pytest.raises(ConfigError, match=r"^inference.hold must be a list, .*, got 'eta'"):
+        hold_of("nhdp-gibbs", "inference.hold=eta")
+
+
+def test_several_former_names_make_one_note(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "my.yaml"
+    config.write_text("model: {stop: fixed}\ninference: {sample_eta: false}\n")
+    for _ in range(3):
+        assert hold_of("nhdp-gibbs", config=config) == ("eta", "stop")
+    keys = "model.stop: fixed, inference.sample_eta: false"
+    said = f"note: {keys} are now inference.hold: [eta, stop] ({config})\n"
+    assert capsys.readouterr().err == said
+
+
+@pytest.mark.parametrize(("backend", "key", "before", "now"), WORDS)
+def test_a_former_word_is_the_present_one(
+    backend: str, key: str, before: str, now: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = {"backend": backend}
+    old = read_experiment(flags, None, [f"{key}={before}"])
+    assert capsys.readouterr().err == f"note: {key}: {before} is now {key}: {now} (--set)\n"
+    assert old == read_experiment(flags, None, [f"{key}={now}"])
+    assert capsys.readouterr().err == ""
