@@ -20,7 +20,7 @@ from benchmarks.timing import Timed, alternate, paired
 from hiertopics.corpus.data.corpus import Corpus
 
 PEER = "tomotopy-lda"
-PARTIAL = {"collapse": "partial", "start": "uniform"}
+PARTIAL = {"collapse": "partial", "start": "random"}
 WAYS: dict[str, dict[str, Any]] = {
     **{
         f"{backend} {sweep}": {"sweep": sweep}

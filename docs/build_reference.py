@@ -9,7 +9,7 @@ import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -19,14 +19,31 @@ from msgspec import structs
 from hiertopics.cli import COMMANDS, group
 from hiertopics.cli.examples import EXAMPLES
 from hiertopics.contract import registry
-from hiertopics.settings.config import DataConfig, Header, OutputConfig
-from hiertopics.settings.fields import description, expectation, nested
+from hiertopics.settings.config import STARTS, DataConfig, Header, OutputConfig
+from hiertopics.settings.fields import description, expectation, nested, offered
+from hiertopics.settings.former import Former, Switch, show_plain
 from hiertopics.settings.yamlfile import dump_yaml
 
 WIDTH = 96
 HERE = Path(__file__).resolve().parent
 Kinds = dict[str, type[msgspec.Struct]]
 """Sections of a config and what they hold."""
+
+BY_BACKEND = {"model": "Model", "inference": "Inference"}
+"""Sections that each backend has its own keys of, and the records of these."""
+
+VARIANTS = (
+    "A name with a colon, as `-b hdp-gibbs:partial`, is short for a setting that chooses another "
+    "model or algorithm. Several may follow each other. Configs of runs hold the setting."
+)
+FORMER = (
+    "Configs, `-s` and runs with these names mean what they meant; a note on stderr gives the "
+    "present name. A former `true` or `learned` takes the hyperparameter out of the list."
+)
+UNOFFERED = (
+    "These keys are read, so that runs and configs that have them keep their meaning. New configs "
+    "need none: the default suits every corpus that was tried, or nothing depends on the key."
+)
 
 OF_ALL: Kinds = {"": Header, "data": DataConfig, "output": OutputConfig}
 """Those that are the same for every backend."""
@@ -52,20 +69,30 @@ def cli_page() -> str:
 
 
 def keys_page() -> str:
-    """Return the page of the config keys: one section per backend, those of all first."""
+    """Return the page of the config keys: one row per key, with the backends that have it."""
     lines = [
         "# Config keys",
         "",
-        "`python docs/build_reference.py` writes this page; `hiertopics config BACKEND` prints",
-        "the keys of one backend as a file to edit. `-s key=value` sets one, `-c FILE` reads a",
-        "file; flags win over `-s`, `-s` over the file, the file over the defaults.",
+        "`python docs/build_reference.py` writes this page; `hiertopics config BACKEND` prints the",
+        "keys of one backend as a file to edit. `-s key=value` sets one, `-c FILE` reads a file;",
+        "flags win over `-s`, `-s` over the file, the file over the defaults. Where no backend is",
+        "named, every backend has the key, or has the default.",
         "",
         "## Every backend",
         "",
-        *_keys(OF_ALL),
+        *_table(("key", "takes", "default", "meaning"), _shared_rows()),
     ]
-    for names, kinds in _alike():
-        lines += ["", f"## {', '.join(names)}", "", *_keys(kinds)]
+    for section in BY_BACKEND:
+        heads = ("key", "takes", "default", "backends", "meaning")
+        lines += ["", f"## {section}", "", *_table(heads, _rows(section))]
+    lines += ["", "## start", "", "The words of `inference.start` mean the same in every backend."]
+    lines += ["", *_table(("start", "first topics, tree or paths"), STARTS.items())]
+    lines += ["", "## Variants", "", *textwrap.wrap(VARIANTS, WIDTH), ""]
+    lines += _table(("name", "stands for", "meaning"), _variant_rows())
+    lines += ["", "## Former names", "", *textwrap.wrap(FORMER, WIDTH), ""]
+    lines += _table(("former", "now", "backends"), _former_rows())
+    lines += ["", "## Keys that are not offered", "", *textwrap.wrap(UNOFFERED, WIDTH), ""]
+    lines += _table(("key", "backends", "default"), _unoffered_rows())
     return "\n".join(lines) + "\n"
 
 
@@ -114,35 +141,102 @@ def _meaning(option: click.Option) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _alike() -> Iterator[tuple[list[str], Kinds]]:
-    """Yield backends with their own sections; those whose keys are equal together."""
-    found: dict[tuple[str, ...], tuple[list[str], Kinds]] = {}
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(heads)} |"
+    yield f"|{' --- |' * len(heads)}"
+    for row in rows:
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
+
+
+def _shared_rows() -> Iterator[tuple[str, ...]]:
+    for section, kind in OF_ALL.items():
+        for key, field in _fields(section, kind):
+            default = "" if field.required else f"`{_plain(field.default)}`"
+            yield f"`{key}`", _takes(field), default, _escaped(description(field.type))
+
+
+def _fields(section: str, kind: type[msgspec.Struct]) -> Iterator[tuple[str, structs.FieldInfo]]:
+    """Yield the fields of a section by their dotted keys, those inside a mapping after it."""
+    for field in structs.fields(kind):
+        key = ".".join(filter(None, (section, field.encode_name)))
+        yield key, field
+        inner = nested(field.type)
+        yield from () if inner is None else _fields(key, inner)
+
+
+def _takes(field: structs.FieldInfo) -> str:
+    return "a mapping or null" if nested(field.type) else _escaped(expectation(field.type))
+
+
+def _by_key(section: str, *, shown: bool) -> dict[str, dict[str, structs.FieldInfo]]:
+    """Return the fields of a section by keys and then by backends, offered ones or the others."""
+    found: dict[str, dict[str, structs.FieldInfo]] = {}
     for name in registry.BACKENDS:
-        module = registry.load(name)
-        kinds = {"model": module.Model, "inference": module.Inference}
-        names, _ = found.setdefault(tuple(_keys(kinds)), ([], kinds))
-        names.append(name)
-    yield from found.values()
+        for field in structs.fields(getattr(registry.load(name), BY_BACKEND[section])):
+            if offered(field) == shown:
+                found.setdefault(f"{section}.{field.encode_name}", {})[name] = field
+    return found
 
 
-def _keys(kinds: Kinds) -> Iterator[str]:
-    for section, kind in kinds.items():
-        for field in structs.fields(kind):
-            yield from _key(section, field)
+def _rows(section: str) -> Iterator[tuple[str, ...]]:
+    for key, fields in _by_key(section, shown=True).items():
+        about = (_takes, _default, lambda field: _escaped(description(field.type)))
+        takes, default, meaning = (_told(fields, each) for each in about)
+        yield f"`{key}`", takes, default, _named(fields), meaning
 
 
-def _key(section: str, field: structs.FieldInfo) -> Iterator[str]:
-    """Yield a key's item, and one for each key of a mapping that it holds."""
-    key = ".".join(filter(None, (section, field.encode_name)))
-    inner = nested(field.type)
-    takes = "a mapping or null" if inner else expectation(field.type)
-    default = "" if field.required else f"; default `{_plain(field.default)}`"
-    yield _item(f"`{key}` ({_escaped(takes)}{default}): {_escaped(description(field.type))}")
-    for deeper in () if inner is None else structs.fields(inner):
-        yield from _key(key, deeper)
+def _default(field: structs.FieldInfo) -> str:
+    return f"`{_plain(field.default)}`"
+
+
+def _told(
+    fields: Mapping[str, structs.FieldInfo], about: Callable[[structs.FieldInfo], str]
+) -> str:
+    """Return what fields have in common; where they differ, the commonest first, by backends."""
+    found: dict[str, list[str]] = {}
+    for name, field in fields.items():
+        found.setdefault(about(field), []).append(name)
+    first, *others = sorted(found, key=lambda text: -len(found[text]))
+    return "<br>".join([first, *(f"{', '.join(found[text])}: {text}" for text in others)])
+
+
+def _named(names: Collection[str]) -> str:
+    return "" if len(names) == len(registry.BACKENDS) else ", ".join(names)
+
+
+def _variant_rows() -> Iterator[tuple[str, ...]]:
+    for name, entry in registry.BACKENDS.items():
+        for word, one in entry.variants.items():
+            yield f"`{name}:{word}`", f"`{one.key}: {one.value}`", one.summary
+
+
+def _former_rows() -> Iterator[tuple[str, ...]]:
+    rows: dict[tuple[str, str], list[str]] = {}
+    for name in registry.BACKENDS:
+        former: Former = getattr(registry.load(name).Inference, "former", {})
+        for key, now in former.items():
+            pairs = (
+                [(f"`{key}: {show_plain(now.held)}`", f"`{now.name}` in `inference.hold`")]
+                if isinstance(now, Switch)
+                else [(f"`{key}: {old}`", f"`{key}: {new}`") for old, new in now.items()]
+            )
+            for pair in pairs:
+                rows.setdefault(pair, []).append(name)
+    for pair, names in rows.items():
+        yield *pair, _named(names)
+
+
+def _unoffered_rows() -> Iterator[tuple[str, ...]]:
+    named = {one.key for entry in registry.BACKENDS.values() for one in entry.variants.values()}
+    for section in BY_BACKEND:
+        for key, fields in _by_key(section, shown=False).items():
+            if key not in named:
+                yield f"`{key}`", _named(fields), _told(fields, _default)
 
 
 def _plain(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_plain, value))}]"
     return dump_yaml({"value": value}).removeprefix("value:").strip()
 
 

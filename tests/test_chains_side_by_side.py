@@ -26,13 +26,10 @@ from hiertopics.corpus.data.vectors import Vectors, default_columns
 from hiertopics.fitting.diagnostics import diagnosis, traces
 from hiertopics.runs.experiment import read_experiment
 from hiertopics.settings.config import SamplerConfig
+from hiertopics.testing.bench import cases_of_backend
 
 SAMPLERS = [name for name in registry.BACKENDS if registry.load(name).sampler]
-WAYS = [
-    (name, *way)
-    for name in SAMPLERS
-    for way in ((), *map(registry.settings_of, registry.BACKENDS[name].variants))
-]
+WAYS = [case for name in SAMPLERS for case in cases_of_backend(name)]
 """Each sampler under its defaults and under each setting that chooses another algorithm."""
 
 NUMBERED = ("hlda-gibbs", "tssb-mcmc")

@@ -479,7 +479,7 @@ OF_TSSB = {
 HELD = ("inference.hyper_start=0",)
 BARE = ("inference.start=root", "inference.start_sweeps=0")
 TREE = tuple(f"inference.sample_{name}=true" for name in ("gamma", "eta", "level_prior"))
-PARTIAL = ("inference.collapse=partial", "inference.start=uniform")
+PARTIAL = ("inference.collapse=partial", "inference.start=random")
 FEW = Sizes(n_docs=6, n_words=5, doc_length=8)
 SOME = Sizes(n_docs=18, n_words=5, doc_length=5)
 

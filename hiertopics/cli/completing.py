@@ -38,18 +38,22 @@ def _items(values: Iterable[tuple[str, str]], incomplete: str) -> list[Completio
 
 
 class BackendName(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5
-    """The name of a backend."""
+    """The name of a backend, with or without variants."""
 
     name = "text"
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Offer the backends, each with its line."""
-        from hiertopics.contract.registry import BACKENDS, entry
+        """Offer the backends and their variants, each with its line."""
+        from hiertopics.contract.registry import backends
 
         with suppress(HiertopicsError):
-            return _items(((name, entry(name).summary) for name in BACKENDS), incomplete)
+            offered = []
+            for row in backends():
+                offered.append((row["backend"], row["summary"]))
+                offered += [(one["variant"], one["summary"]) for one in row["variants"]]
+            return _items(offered, incomplete)
         return []
 
 
@@ -64,7 +68,7 @@ class Setting(click.ParamType):  # type: ignore[type-arg]
         """Offer the keys of the backend that ``-b`` names, otherwise of the default backend."""
         from hiertopics.contract.registry import DEFAULT, load, named
         from hiertopics.settings.config import section_types
-        from hiertopics.settings.fields import fields_of
+        from hiertopics.settings.fields import fields_of, offered
 
         with suppress(HiertopicsError):
             backend = load(named(ctx.params.get("backend") or DEFAULT))
@@ -72,7 +76,8 @@ class Setting(click.ParamType):  # type: ignore[type-arg]
             keys = (
                 (f"{section}.{key}=" if section else f"{key}=", "")
                 for section, kind in kinds.items()
-                for key in fields_of(kind)
+                for key, field in fields_of(kind).items()
+                if offered(field)
             )
             return _items(keys, incomplete)
         return []

@@ -191,7 +191,7 @@ def simulate_command(**options: Any) -> int:
 @click.command("backends")
 @forms("csv")
 def backends_command(form: str) -> int:
-    """List the backends, one line each; the default is marked."""
+    """List the backends and their variants, one line each; the default is marked."""
     from hiertopics.contract.registry import backends
 
     rows = backends()
@@ -203,16 +203,26 @@ def backends_command(form: str) -> int:
     elif form == "csv":
         from hiertopics.base.files import to_csv
 
-        put(to_csv([(*rows[0],), *((*row.values(),) for row in rows)]), nl=False)
+        cells = [{**row, "variants": " ".join(_variants(row))} for row in rows]
+        put(to_csv([(*rows[0],), *((*row.values(),) for row in cells)]), nl=False)
     else:
-        marks = {True: " (default)", False: ""}
-        lines = [
-            f"{row['backend']:<12} {row['summary']}{marks[row['default']]}"
-            + (f" [package {row['package']}]" if row["package"] else "")
-            for row in rows
-        ]
-        put_text("\n".join(lines))
+        put_text("\n".join(line for row in rows for line in _lines(row)))
     return 0
+
+
+def _variants(row: dict[str, Any]) -> dict[str, str]:
+    """Return the summaries of a backend's variants by their names."""
+    return {one["variant"]: one["summary"] for one in row["variants"]}
+
+
+def _lines(row: dict[str, Any]) -> list[str]:
+    """Return the line of a backend, and one for each of its variants."""
+    mark = " (default)" if row["default"] else ""
+    package = f" [package {row['package']}]" if row["package"] else ""
+    named = (
+        f"  :{name.partition(':')[2]:<13} {summary}" for name, summary in _variants(row).items()
+    )
+    return [f"{row['backend']:<16} {row['summary']}{mark}{package}", *named]
 
 
 @click.command("config")

@@ -1,15 +1,17 @@
 """The table of backends: name, module and a one-line summary; modules load on demand.
 
-A backend is the value ``backend`` of its module, or that named after a colon. Where a setting
+A backend is the value ``backend`` of its module, or the value named after a colon. Where a setting
 chooses between algorithms under one name, each is a backend with a state of its own; they share
-``Model`` and ``Inference``. An installed package adds a backend by an entry point of the group
-``hiertopics.backends`` that names an ``Entry``.
+``Model`` and ``Inference``. Each such choice has a short name, ``hdp-gibbs:partial``, which stands
+for the setting; configs and manifests of runs hold the name of the backend and the setting. An
+installed package adds a backend by an entry point of the group ``hiertopics.backends`` that names
+an ``Entry``.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -23,53 +25,90 @@ if TYPE_CHECKING:
     from hiertopics.settings.config import Experiment
 
 
+class Variant(NamedTuple):
+    """Another model or algorithm under the name of a backend, as ``hdp-gibbs:partial``.
+
+    setting: what the name is short for, written as for ``-s``. module: that of the variant, where
+    it is a backend with a state of its own; "": that of the backend.
+    """
+
+    setting: str
+    summary: str
+    module: str = ""
+
+    @property
+    def key(self) -> str:
+        """The dotted key of the setting."""
+        return self.setting.partition("=")[0]
+
+    @property
+    def value(self) -> str:
+        """The value of the setting, a word."""
+        return self.setting.partition("=")[2]
+
+    def holds(self, sections: Mapping[str, object]) -> bool:
+        """Tell whether the setting is that of these sections; a section may be absent."""
+        section, name = self.key.split(".")
+        return section in sections and getattr(sections[section], name) == self.value
+
+
 class Entry(NamedTuple):
     """One backend: its module and a one-line summary.
 
-    variants: other modules under settings that are written as for ``-s``, several with " -s "
-    between two; the first that fits is taken. compiling: about how many seconds of one core its
-    kernels take to compile, measured with numba 0.68; None: it has none.
+    variants: by the word after the colon. combined: modules of several variants together, by their
+    words with a colon between. compiling: about how many seconds of one core its kernels take to
+    compile, measured with numba 0.68; None: it has none.
     """
 
     module: str
     summary: str
-    variants: Mapping[str, str] = MappingProxyType({})
+    variants: Mapping[str, Variant] = MappingProxyType({})
+    combined: Mapping[str, str] = MappingProxyType({})
     compiling: int | None = None
 
-    def module_for(self, sections: Mapping[str, object]) -> str:
-        """Return the module for the sections ``model`` and ``inference``, if they are given."""
-        return self.variants.get(self.chosen(sections), self.module)
+    @property
+    def backends(self) -> dict[str, str]:
+        """The modules of the backend, "", and of the variants that are backends of their own."""
+        own = {name: variant.module for name, variant in self.variants.items() if variant.module}
+        return {"": self.module, **self.combined, **own}
 
     def chosen(self, sections: Mapping[str, object]) -> str:
-        """Return the setting of these sections that is a variant; "": none is."""
-        for variant in self.variants:
-            if all(_holds(setting, sections) for setting in settings_of(variant)):
-                return variant
-        return ""
+        """Return which of ``backends`` the sections ``model`` and ``inference`` ask for."""
+        return self.suiting(name for name, one in self.variants.items() if one.holds(sections))
 
-
-def settings_of(variant: str) -> tuple[str, ...]:
-    """Return the settings under which a variant is chosen, each as for ``-s``."""
-    return tuple(variant.split(" -s "))
-
-
-def _holds(setting: str, sections: Mapping[str, object]) -> bool:
-    place, value = setting.split("=")
-    section, key = place.split(".")
-    return section in sections and getattr(sections[section], key) == value
+    def suiting(self, variants: Iterable[str]) -> str:
+        """Return which of ``backends`` has these variants; the first one of several."""
+        held = {*variants}
+        return next((key for key in self.backends if key and held >= {*key.split(":")}), "")
 
 
 DEFAULT = "nhdp-variational"
+
+BURSTS = "words repeat within documents: a Pitman-Yor process around each document's mixture"
+ALL = "responsibilities of all topics are kept, 4 bytes for each pair of document and word"
+FEW = "few responsibilities are kept for each pair of document and word, small ones sampled"
+MAXIMUM = "a topic of a document is as strong as in the parent that has most of it"
+
+
+def _bursts(module: str) -> Variant:
+    return Variant("model.bursts=document", BURSTS, module)
+
+
+def _zero_order(name: str) -> dict[str, Variant]:
+    """Return the variants of a zero-order method of ``families.hdp.variational``."""
+    module = "hiertopics.families.hdp.variational:"
+    return {
+        "bursts": _bursts(f"{module}bursty_{name}"),
+        "all": Variant("inference.responsibilities=all", ALL, f"{module}all_{name}"),
+        "few": Variant("inference.responsibilities=few", FEW, f"{module}few_{name}"),
+    }
+
 
 OWN: dict[str, Entry] = {
     "hdp-pcvb0": Entry(
         "hiertopics.families.hdp.variational:pcvb0",
         "flat topics, number learned: practical collapsed variational Bayes (Sato et al. 2012)",
-        {
-            "model.bursts=document": "hiertopics.families.hdp.variational:bursty_pcvb0",
-            "inference.responsibilities=all": "hiertopics.families.hdp.variational:all_pcvb0",
-            "inference.responsibilities=few": "hiertopics.families.hdp.variational:few_pcvb0",
-        },
+        _zero_order("pcvb0"),
         compiling=2,
     ),
     "hdp-pcvb": Entry(
@@ -80,11 +119,7 @@ OWN: dict[str, Entry] = {
     "hdp-cvb0": Entry(
         "hiertopics.families.hdp.variational:cvb0",
         "flat topics, number learned: zero-order collapsed variational Bayes (Teh et al. 2007)",
-        {
-            "model.bursts=document": "hiertopics.families.hdp.variational:bursty_cvb0",
-            "inference.responsibilities=all": "hiertopics.families.hdp.variational:all_cvb0",
-            "inference.responsibilities=few": "hiertopics.families.hdp.variational:few_cvb0",
-        },
+        _zero_order("cvb0"),
         compiling=2,
     ),
     "hdp-cvb": Entry(
@@ -96,60 +131,94 @@ OWN: dict[str, Entry] = {
         "hiertopics.families.hdp.gibbs",
         "flat topics, number learned: collapsed Gibbs sampling of the truncated HDP",
         {
-            "model.bursts=document -s inference.collapse=partial": (
-                "hiertopics.families.hdp.bursty_partial"
+            "bursts": _bursts("hiertopics.families.hdp.bursty_gibbs"),
+            "partial": Variant(
+                "inference.collapse=partial",
+                "topics are drawn at each iteration; shards do not change the result",
+                "hiertopics.families.hdp.partial",
             ),
-            "model.bursts=document": "hiertopics.families.hdp.bursty_gibbs",
-            "inference.collapse=partial": "hiertopics.families.hdp.partial",
         },
+        {"bursts:partial": "hiertopics.families.hdp.bursty_partial"},
         compiling=5,
     ),
     "hlda-variational": Entry(
         "hiertopics.families.ncrp.variational.backend",
         "a tree of topics whose shape is learned: variational inference under the nested CRP",
-        {"inference.mode=meanfield": "hiertopics.papers.ncrp_meanfield"},
+        {
+            "meanfield": Variant(
+                "inference.mode=meanfield",
+                "levels and path of a document are independent, as in Wang and Blei 2009",
+                "hiertopics.papers.ncrp_meanfield",
+            )
+        },
         compiling=30,
     ),
     "hlda-gibbs": Entry(
         "hiertopics.families.ncrp.sampler.backend",
         "a tree of topics whose shape is learned: collapsed Gibbs sampling under the nested CRP",
-        {"inference.collapse=partial": "hiertopics.families.ncrp.sampler.partial"},
+        {
+            "partial": Variant(
+                "inference.collapse=partial",
+                "seven tenths of the documents are sampled side by side, given drawn topics",
+                "hiertopics.families.ncrp.sampler.partial",
+            )
+        },
         compiling=15,
     ),
     "nhdp-variational": Entry(
         "hiertopics.families.nhdp.variational",
         "a tree of topics in which a document mixes paths: the nested HDP, variational",
-        {"model.bursts=document": "hiertopics.families.nhdp.variational:bursty"},
+        {"bursts": _bursts("hiertopics.families.nhdp.variational:bursty")},
         compiling=8,
     ),
     "nhdp-gibbs": Entry(
         "hiertopics.families.nhdp.gibbs",
         "a tree of topics in which a document mixes paths: the nested HDP, sampled",
-        {"model.bursts=document": "hiertopics.families.nhdp.bursty_gibbs"},
+        {"bursts": _bursts("hiertopics.families.nhdp.bursty_gibbs")},
         compiling=13,
     ),
     "chdp-gibbs": Entry(
         "hiertopics.families.chdp.gibbs",
         "flat topics of documents with several authors or labels: the cooperative HDP, sampled",
-        {"inference.sampler=irp": "hiertopics.papers.chdp_irp"},
+        {
+            "irp": Variant(
+                "inference.sampler=irp",
+                "the international restaurant process of the paper, about five times slower",
+                "hiertopics.papers.chdp_irp",
+            ),
+            "maximization": Variant("model.cooperation=maximization", MAXIMUM),
+        },
         compiling=10,
     ),
     "chdp-variational": Entry(
         "hiertopics.families.chdp.variational",
         "flat topics of documents with several authors or labels: the cooperative HDP, variational",
-        {"inference.method=sticks": "hiertopics.papers.chdp_sticks"},
+        {
+            "sticks": Variant(
+                "inference.method=sticks",
+                "mean field over the sticks of documents, groups and corpus, as in the paper",
+                "hiertopics.papers.chdp_sticks",
+            ),
+            "maximization": Variant("model.cooperation=maximization", MAXIMUM),
+        },
         compiling=9,
     ),
     "tssb-mcmc": Entry(
         "hiertopics.families.tssb.text",
         "documents at the nodes of a tree without bounds: tree-structured stick breaking by MCMC",
-        {"model.likelihood=binary": "hiertopics.families.tssb.binary"},
+        {
+            "binary": Variant(
+                "model.likelihood=binary",
+                "data are rows of 0 and 1 in place of the words of a document",
+                "hiertopics.families.tssb.binary",
+            )
+        },
         compiling=23,
     ),
     "lda-gibbs": Entry(
         "hiertopics.families.lda.gibbs",
         "flat topics, number given: collapsed Gibbs sampling of LDA, a baseline",
-        {"model.bursts=document": "hiertopics.families.lda.bursty_gibbs"},
+        {"bursts": _bursts("hiertopics.families.lda.bursty_gibbs")},
         compiling=1,
     ),
     "multinomial": Entry(
@@ -159,7 +228,13 @@ OWN: dict[str, Entry] = {
     "hca-variational": Entry(
         "hiertopics.families.hca.variational",
         "a tree of principal axes in rows of numbers: variational inference under the nested CRP",
-        {"inference.mode=meanfield": "hiertopics.papers.hca_meanfield"},
+        {
+            "meanfield": Variant(
+                "inference.mode=meanfield",
+                "coordinates and path of a row are independent, as in Wang and Blei 2009",
+                "hiertopics.papers.hca_meanfield",
+            )
+        },
         compiling=2,
     ),
 }
@@ -189,16 +264,59 @@ def refuse_unfitted(name: str) -> None:
         )
 
 
-def load(name: str, **sections: object) -> AnyBackend:
-    """Return the backend of that name, which may be shortened (``named``).
+class Asked(NamedTuple):
+    """What a name asks for: a backend by its full name, and variants of it by theirs."""
 
-    sections: ``model`` and ``inference`` of its config, without which it is that of the defaults.
+    backend: str
+    variants: tuple[str, ...]
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The settings that the variants stand for, by dotted keys."""
+        known = entry(self.backend).variants
+        return {known[name].key: known[name].value for name in self.variants}
+
+    def __str__(self) -> str:
+        return ":".join((self.backend, *self.variants))
+
+
+def asked(name: str) -> Asked:
+    """Return what a name with any number of variants, ``hdp-gibbs:partial``, asks for.
+
+    Raises UsageError for an unknown backend or variant, with those that there are, and for two
+    variants that exclude each other.
     """
-    full = named(name)
-    return _backend(full, entry(full).module_for(sections))
+    beginning, *words = name.split(":")
+    full = _named(beginning)
+    known = entry(full).variants
+    for word in words:
+        if word not in known:
+            there = f"it has {', '.join(known)}" if known else "it has none"
+            raise UsageError(f"unknown variant {word!r} of {full}; {there}")
+    keys = [known[word].key for word in words]
+    if len({*keys}) < len(keys):
+        raise UsageError(f"variants {' and '.join(words)} of {full} exclude each other")
+    return Asked(full, tuple(words))
+
+
+def load(name: str, **sections: object) -> AnyBackend:
+    """Return the backend of that name, which may be shortened and have variants (``asked``).
+
+    sections: ``model`` and ``inference`` of its config, which tell the variant, too; without them
+    the other settings are the defaults.
+    """
+    full, words = asked(name)
+    modules = entry(full).backends
+    chosen = entry(full).chosen(sections) or entry(full).suiting(words)
+    return _backend(full, modules[chosen])
 
 
 def named(name: str) -> str:
+    """Return the full name of the backend that a name asks for, without variants (``asked``)."""
+    return asked(name).backend
+
+
+def _named(name: str) -> str:
     """Return the full name of a backend; its beginning is enough where no other has the same.
 
     Raises UsageError with the choices where several have, or the nearest name where none has.
@@ -266,7 +384,7 @@ def refuse_shelf(experiment: Experiment) -> None:
         return
     fit = " or ".join(able(lambda backend: backend.out_of_core))
     chosen = entry(experiment.backend).chosen(_sections(experiment))
-    name = experiment.backend + (f" -s {chosen}" if chosen else "")
+    name = f"{experiment.backend}:{chosen}".rstrip(":")
     what = f"{name} holds the corpus in memory; of shards fit {fit}"
     raise UsageError(f"{what}, or convert them to another format")
 
@@ -290,20 +408,22 @@ def _can(can: Callable[[AnyBackend], bool], name: str, place: str) -> bool:
 def able(can: Callable[[AnyBackend], bool]) -> list[str]:
     """Return the names of the backends that can do something.
 
-    With the setting under which, where they cannot under others.
+    With the variants that can, where others of the backend cannot.
     """
     found = []
     for name, entry in BACKENDS.items():
-        modules = {"": entry.module, **{f" -s {key}": at for key, at in entry.variants.items()}}
-        ways = [f"{name}{how}" for how, at in modules.items() if _can(can, name, at)]
+        modules = entry.backends
+        ways = [f"{name}:{how}".rstrip(":") for how, at in modules.items() if _can(can, name, at)]
         found += [name] if len(ways) == len(modules) else ways
     return found
 
 
 def backends() -> list[dict[str, Any]]:
-    """Return one record per backend: backend, summary, whether it is the default, and package.
+    """Return one record per backend: backend, summary, default, package and variants.
 
-    package: the installed package that adds it, None for hiertopics' own.
+    default: whether it is the default. package: the installed package that adds it, None for
+    hiertopics' own. variants: a record for each: its name with that of the backend, the setting
+    that it stands for, and a summary.
     """
     return [
         {
@@ -311,27 +431,36 @@ def backends() -> list[dict[str, Any]]:
             "summary": entry.summary,
             "default": name == DEFAULT,
             "package": BACKENDS.package_of(name) or None,
+            "variants": [
+                {"variant": f"{name}:{word}", "setting": one.setting, "summary": one.summary}
+                for word, one in entry.variants.items()
+            ],
         }
         for name, entry in BACKENDS.items()
     ]
 
 
 def config(backend: str) -> str:
-    """Return a complete commented YAML config of a backend with every default.
+    """Return a complete commented YAML config of a backend, or of variants, with every default.
 
     Raises UsageError for an unknown name.
     """
     from hiertopics.settings.config import template  # YAML, which a list of backends does not need
 
-    name = named(backend)
-    chosen = load(name)
-    return template(name, entry(name).summary, chosen.Model, chosen.Inference)
+    chosen = load(backend)
+    return template(str(asked(backend)), _summary(backend), chosen.Model, chosen.Inference)
 
 
 def schema(backend: str) -> str:
     """Return a JSON Schema of the configs of a backend; raises UsageError for an unknown name."""
     from hiertopics.settings.schema import schema_of
 
-    name = named(backend)
-    chosen = load(name)
-    return schema_of(name, entry(name).summary, chosen.Model, chosen.Inference)
+    chosen = load(backend)
+    return schema_of(str(asked(backend)), _summary(backend), chosen.Model, chosen.Inference)
+
+
+def _summary(name: str) -> str:
+    """Return the summary of a backend, followed by those of the variants that its name has."""
+    full, words = asked(name)
+    parts = [entry(full).summary, *(entry(full).variants[word].summary for word in words)]
+    return "; ".join(parts)

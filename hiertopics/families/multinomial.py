@@ -23,7 +23,7 @@ from hiertopics.contract.model import Backend, Components, Context, Posterior, S
 from hiertopics.contract.model import Settings as SettingsOf
 from hiertopics.corpus.data.corpus import Corpus, default_vocab
 from hiertopics.corpus.data.tree import NODE, ROOT, Tree
-from hiertopics.settings.config import InferenceConfig, Iterations
+from hiertopics.settings.config import UNOFFERED, IdleShards, IdleTolerance, InferenceConfig
 
 
 class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -37,7 +37,16 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 class Inference(InferenceConfig, frozen=True, kw_only=True):
     """The schedule: one iteration is enough."""
 
-    iterations: Iterations = 1
+    iterations: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Total number of iterations, of which one is enough.",
+            extra_json_schema=UNOFFERED,
+        ),
+    ] = 1
+    tolerance: IdleTolerance = 0.0
+    shards: IdleShards = 1
 
 
 Settings = SettingsOf[Model, Inference]

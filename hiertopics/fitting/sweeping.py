@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hiertopics.base.errors import ConfigError, HiertopicsError, UsageError
+from hiertopics.contract import registry
 from hiertopics.corpus.corpora import dataset
 from hiertopics.corpus.formats.trust import FLAG, all_trusted, require_trusted, trusts
 from hiertopics.corpus.holdouts.spec import parse_holdout
@@ -174,7 +175,7 @@ def _job(
         command += [FLAGS[key], value] if key in FLAGS else ["-s", f"{key}={value}"]
     parts = [
         dataset.corpus_name(str(experiment.data.corpus)),
-        experiment.backend,
+        str(registry.asked(setting.get("backend", experiment.backend))),
         *(f"{key}={_plain(value)}" for key, value in setting.items() if key != "backend"),
         f"s{seed}",
     ]

@@ -15,12 +15,14 @@ from hiertopics.families.flat.config import PointInference, PosteriorInference
 from hiertopics.families.hdp import estimates, posteriors
 from hiertopics.families.hdp.variational import POINTS, WHOLE, collapsed
 from hiertopics.papers.hdp_second_order import SECOND, Variances
+from hiertopics.settings.config import UNOFFERED
 
 AllKept = Annotated[
     Literal["all"],
     Meta(
         description="Storage of responsibilities: all, 4 bytes for each pair of document and word "
-        "and each topic. Second-order updates need them."
+        "and each topic. Second-order updates need them.",
+        extra_json_schema=UNOFFERED,
     ),
 ]
 

@@ -82,13 +82,13 @@ def grow_by_documents(
 ) -> GrowingTree:
     """Return the tree after every document, in random order, has taken a path.
 
-    The start ``one_path_per_doc`` opens a path for each; ``crp`` only where the slot that is
+    The start ``separate`` opens a path for each; ``sequential`` only where the slot that is
     drawn leaves the tree. With ``most_leaves`` paths no more are opened.
     """
     model = settings.model
     tree = GrowingTree(data.n_words, model.depth, model.gamma, model.eta)
     rng = context.rng("start")
-    always = settings.inference.start == "one_path_per_doc"
+    always = settings.inference.start == "separate"
     for doc in rng.permutation(data.n_docs):
         pairs = slice(data.cells.ptr[doc], data.cells.ptr[doc + 1])
         words, count = data.cells.word[pairs], data.cells.tokens[pairs].astype(np.float64)

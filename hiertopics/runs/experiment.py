@@ -15,7 +15,7 @@ from hiertopics.runs.manifest import added_packages, has_manifest, read_manifest
 from hiertopics.settings import history
 from hiertopics.settings.config import Experiment, build, data_layer
 from hiertopics.settings.fields import fields_of
-from hiertopics.settings.layers import Overrides, merge, parse_set
+from hiertopics.settings.layers import Overrides, at, merge, parse_set, with_key
 from hiertopics.settings.yamlfile import load_yaml, read_seeds
 
 if TYPE_CHECKING:
@@ -54,11 +54,32 @@ def read_experiment(
     given = merge(*(layer for _, layer in by_hand)).get("data")
     trust(given if isinstance(given, Mapping) else {})
     full = registry.named(name)
+    layers = _with_variants(layers, registry.asked(name))
     layers = _with_seeds(layers, full)
     _refuse_bursts(layers, full)
     typed = {source for source, _ in by_hand}
     typed |= set() if config is None or _is_of_a_run(config) else {str(config)}
     return _built([*layers, ("backend", {"backend": full})], full, made, typed)
+
+
+def _with_variants(
+    layers: list[tuple[str, Mapping[str, Any]]], asked: registry.Asked
+) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return layers in which variants are the settings that they stand for.
+
+    They stand in the last layer that names the backend; the variants of earlier ones are void.
+    Raises ConfigError where that layer gives one of the settings another value.
+    """
+    place = max(number for number, (_, layer) in enumerate(layers) if "backend" in layer)
+    source, layer = layers[place]
+    for key, value in asked.settings.items():
+        section, name = key.split(".")
+        given = at(layer, section).get(name, value)
+        if given != value:
+            what = f"backend {asked} is {key}: {value}, but {key} is {given} ({source})"
+            raise ConfigError([what])
+        layer = with_key(layer, section, name, value)
+    return [*layers[:place], (source, layer), *layers[place + 1 :]]
 
 
 def _with_seeds(

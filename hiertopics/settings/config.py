@@ -9,11 +9,12 @@ A backend declares its part as two msgspec structs, ``Model`` and ``Inference``:
         iterations: Iterations = 500
         shuffle: Annotated[bool, Meta(description="Visit documents in random order.")] = False
 
-Every field has a default, a sentence that explains it and, where needed, bounds. Its type is one
-of ``int, float, bool, str, Literal, X | None`` (bounds go inside: ``Annotated[float, Meta(gt=0)]
-| None``), or ``S | None`` with a struct S of such fields, which a mapping fills. A check across
-fields is a ``__post_init__`` that raises ValueError; a message that opens with the name of a field
-is reported as of that field.
+Every field has a default, a sentence that explains it and, where needed, bounds. No template shows
+a field whose ``Meta`` has ``extra_json_schema=UNOFFERED``. The type of a field is one of ``int,
+float, bool, str, Literal, X | None`` (bounds go inside: ``Annotated[float, Meta(gt=0)] | None``),
+or ``S | None`` with a struct S of such fields, which a mapping fills. A check across fields is a
+``__post_init__`` that raises ValueError; a message that opens with the name of a field is reported
+as of that field.
 
 Importing this module stays cheap, so that ``config`` and ``backends`` answer at once.
 """
@@ -29,7 +30,8 @@ import msgspec
 from msgspec import Meta, structs
 
 from hiertopics.base.errors import ConfigError
-from hiertopics.settings.fields import NUMBER_AS_TEXT, description, expectation, nested
+from hiertopics.settings.fields import NUMBER_AS_TEXT, description, expectation, nested, offered
+from hiertopics.settings.fields import UNOFFERED as UNOFFERED
 from hiertopics.settings.former import Translation
 from hiertopics.settings.layers import Layers, Reader
 from hiertopics.settings.yamlfile import dump_yaml
@@ -39,6 +41,41 @@ Iterations = Annotated[
     Meta(ge=0, description="Total number of iterations; a larger number extends a finished run."),
 ]
 """The type of ``iterations``, for backends that give it another default."""
+
+IdleTolerance = Annotated[
+    float,
+    Meta(
+        ge=0,
+        description="Stop when the relative change of the log joint between two recordings is "
+        "below this number; 0: never. A log joint that stands still tells nothing of a sampler.",
+        extra_json_schema=UNOFFERED,
+    ),
+]
+"""The type of ``tolerance``, for backends that do not climb an objective."""
+
+IdleShards = Annotated[
+    int,
+    Meta(ge=1, description="This backend has no use for shards.", extra_json_schema=UNOFFERED),
+]
+"""The type of ``shards``, for backends that do not sweep the corpus in parts."""
+
+STARTS = {
+    "random": "at random, or nearly equal topics",
+    "gibbs": "the draw of a short run of a Gibbs sampler",
+    "variational": "a short run of a variational method",
+    "clusters": "a tree of clusters of documents or rows",
+    "words": "topics from clusters of words by context",
+    "branches": "few branches from few topics",
+    "groups": "few branches by factorisations of the corpus, topics within them, and groups",
+    "sequential": "documents or data that are placed one by one",
+    "separate": "a path for each document",
+    "overcomplete": "more random paths than are needed",
+    "root": "the root alone",
+    "prior": "a draw from the prior",
+    "axes": "one path of principal axes",
+    "residuals": "clusters of residuals, level by level",
+}
+"""The words that ``inference.start`` may have, the same in all backends."""
 
 
 class Discretise(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -338,6 +375,7 @@ class InferenceConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
 class SamplerConfig(InferenceConfig, frozen=True, kw_only=True):
     """The schedule of a sampler, whose states are draws; thinned draws are kept."""
 
+    tolerance: IdleTolerance = 0.0
     burn_in: Annotated[
         int, Meta(ge=0, description="Number of iterations before the first kept draw.")
     ] = 200
@@ -454,7 +492,9 @@ def template(
 
 
 def _section(name: str, kind: type[msgspec.Struct], values: dict[str, object]) -> str:
-    keys = "\n".join(_key(field, values[field.encode_name]) for field in structs.fields(kind))
+    keys = "\n".join(
+        _key(field, values[field.encode_name]) for field in structs.fields(kind) if offered(field)
+    )
     if not name:
         return keys
     return f"{name}:\n{textwrap.indent(keys, '  ')}" if keys else f"{name}: {{}}\n"

@@ -20,6 +20,13 @@ _BOUNDS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 NUMBER_AS_TEXT = {"number_as_text": True}
 """``Meta(extra=NUMBER_AS_TEXT)`` on a text field: a whole number is taken as its digits."""
 
+UNOFFERED = {"deprecated": True}
+"""``Meta(extra_json_schema=UNOFFERED)``: a key that configs may have, but that is not offered.
+
+The name of a variant says the same, or one value suits everybody. Runs and configs that have such a
+key keep it.
+"""
+
 
 @cache
 def fields_of(kind: type[msgspec.Struct]) -> Mapping[str, structs.FieldInfo]:
@@ -86,6 +93,12 @@ def read_value(value: object, annotation: object) -> object:
     if any(isinstance(number, float) and not math.isfinite(number) for number in numbers):
         raise ValueError(f"must be a finite number, got {show(value)}")
     return converted
+
+
+def offered(field: structs.FieldInfo) -> bool:
+    """Tell whether a field is a key for new configs (see ``UNOFFERED``)."""
+    notes = (part.extra_json_schema for part in _metadata(inspect.type_info(field.type)))
+    return not any(extra and extra.get("deprecated") for extra in notes)
 
 
 def _metadata(info: inspect.Type) -> Iterator[inspect.Metadata]:

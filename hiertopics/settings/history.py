@@ -143,6 +143,7 @@ CHANGES: tuple[Change, ...] = (
         )
     ),
     Change(3, "nhdp-gibbs", "inference.sweep", "dense"),
+    Change(4, "tssb-mcmc", "inference.start", "insertion"),
     *(Change(4, backend, "inference.hold", held) for backend, held in HELD.items()),
 )
 

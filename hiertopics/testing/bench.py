@@ -23,10 +23,10 @@ Case = tuple[str, ...]
 
 
 def cases_of_backend(name: str, overrides: tuple[str, ...] = ()) -> list[Case]:
-    """Return a backend's cases: its default, and each setting that chooses a variant."""
-    variants = registry.BACKENDS[name].variants
-    settings = [(), *map(registry.settings_of, variants)]
-    return [(name, *overrides, *own) for own in settings]
+    """Return a backend's cases: its default, and each variant that is a backend of its own."""
+    entry = registry.BACKENDS[name]
+    words = [key.split(":") if key else [] for key in entry.backends]
+    return [(name, *overrides, *(entry.variants[word].setting for word in own)) for own in words]
 
 
 ALL = [case for name in registry.BACKENDS for case in cases_of_backend(name)]

@@ -16,6 +16,7 @@ from hiertopics.contract.engine import Workers
 from hiertopics.contract.model import Backend, Context
 from hiertopics.contract.states import is_record
 from hiertopics.settings.config import InferenceConfig, SamplerConfig, build, template
+from hiertopics.settings.fields import offered
 from hiertopics.settings.yamlfile import load_yaml
 from hiertopics.testing.bench import SIZES, Bench, of_those
 from hiertopics.testing.corpora import varied
@@ -116,7 +117,7 @@ def test_every_key_has_a_default_within_its_bounds_and_a_sentence(bench: Bench) 
     text = template(bench.name, entry.summary, bench.module.Model, bench.module.Inference)
     lines = text.splitlines()
     for kind in (bench.module.Model, bench.module.Inference):
-        for key in msgspec.structs.fields(kind):
+        for key in filter(offered, msgspec.structs.fields(kind)):
             place = next(n for n, line in enumerate(lines) if line.startswith(f"  {key.name}:"))
             first = place
             while lines[first - 1].startswith("  # "):

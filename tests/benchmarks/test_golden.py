@@ -75,8 +75,8 @@ def test_every_backend_and_every_variant_is_fitted(tmp_path: Path) -> None:
     for name, entry in registry.BACKENDS.items():
         own = [fit.words for fit in fits if fit.name.startswith(f"{name}/")]
         assert own, name
-        for setting in entry.variants:
-            assert any(setting in words for words in own), f"{name} {setting}"
+        for word, variant in entry.variants.items():
+            assert any(variant.setting in words for words in own), f"{name}:{word}"
     assert golden_fits.fits(tmp_path, "lda-gibbs/sparse/*/1") == [
         fit for fit in fits if fit.name == "lda-gibbs/sparse/planted/1"
     ]

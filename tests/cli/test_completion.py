@@ -41,11 +41,20 @@ def offered(tmp_path: Path) -> Callable[..., list[str]]:
 
 
 def test_backends_and_their_settings(offered: Callable[..., list[str]]) -> None:
-    assert offered("fit", "-b", "hlda") == ["hlda-variational", "hlda-gibbs"]
+    of_words = ["hlda-gibbs", "hlda-gibbs:partial"]
+    assert offered("fit", "-b", "hlda") == [
+        "hlda-variational",
+        "hlda-variational:meanfield",
+        *of_words,
+    ]
+    assert offered("config", "hlda-gibbs") == of_words
+    assert offered("fit", "-b", "chdp-gibbs:m") == ["chdp-gibbs:maximization"]
     assert offered("config", "nhdp-g") == ["nhdp-gibbs"]
     assert offered("fit", "-s", "data.min_") == ["data.min_df="]
-    assert offered("fit", "-b", "hdp-gibbs", "-s", "inference.coll") == ["inference.collapse="]
-    assert offered("fit", "-b", "hdp-cvb0", "-s", "inference.coll") == []
+    assert offered("fit", "-b", "hdp-gibbs", "-s", "inference.swe") == ["inference.sweep="]
+    assert offered("fit", "-b", "hdp-cvb0", "-s", "inference.swe") == []
+    assert offered("fit", "-b", "lda-gibbs:bursts", "-s", "inference.ho") == ["inference.hold="]
+    assert offered("fit", "-b", "hdp-gibbs", "-s", "inference.coll") == [], "its name is a variant"
     assert offered("fit", "-b", "klingon", "-s", "data") == []
 
 

@@ -482,7 +482,7 @@ def test_a_process_that_draws_other_numbers_is_named() -> None:
         (
             "hdp-gibbs",
             4000,
-            ("inference.collapse=partial", "inference.start=uniform", "model.truncation=40"),
+            ("inference.collapse=partial", "inference.start=random", "model.truncation=40"),
         ),
         ("hlda-gibbs", 400, ("inference.collapse=partial", "inference.burn_in=2")),
         ("hlda-variational", 400, ("inference.start_sweeps=2", "inference.start_leaves=20")),

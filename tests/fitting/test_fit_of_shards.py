@@ -75,7 +75,7 @@ def contents(run: RunDir) -> dict[str, bytes]:
     return {name: (run.path / name).read_bytes() for name in FILES}
 
 
-@pytest.mark.parametrize("start", ["uniform", "variational"])
+@pytest.mark.parametrize("start", ["random", "variational"])
 def test_shards_and_the_file_they_come_from_end_in_the_same_bytes(
     folder: Path, tmp_path: Path, start: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -336,9 +336,9 @@ def test_hlda_variational_of_shards_lays_documents_out_in_files(
         ({"backend": "lda-gibbs"}, "lda-gibbs holds the corpus in memory; of shards fit hdp-pcvb0"),
         (
             {"backend": "hdp-gibbs"},
-            "hdp-gibbs -s inference.collapse=partial or hlda-variational or hlda",
+            "hdp-gibbs:partial or hlda-variational or hlda",
         ),
-        (MEANFIELD, "hlda-variational -s inference.mode=meanfield holds the corpus in memory; of"),
+        (MEANFIELD, "hlda-variational:meanfield holds the corpus in memory; of"),
         ({"holdout": "tokens:0.2@0"}, "of shards whole documents can be"),
         ({"memory": "80MB"}, "--memory 76.3 MiB is too little: the least for this fit is [0-9]+MB"),
         ({"data": {"discretise": {"bins": 3}}}, "data.discretise is for dense tables"),
@@ -472,7 +472,7 @@ CHILD = """
         let("families.ncrp.variational.backend", CELLS=1 << 12)
     settings = {
         "hdp-gibbs": [
-            "inference.collapse=partial", "inference.start=uniform", "model.truncation=6"
+            "inference.collapse=partial", "inference.start=random", "model.truncation=6"
         ],
         "hlda-gibbs": [
             "inference.collapse=partial", "inference.shards=2", "model.depth=2",

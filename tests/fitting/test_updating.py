@@ -287,7 +287,7 @@ def test_it_begins_where_the_run_ended(folder: Path, tmp_path: Path, backend: st
 
 def test_topics_of_old_tokens_are_kept_and_those_of_others_drawn() -> None:
     """A token keeps its topic; counts are those of all tokens; shards change nothing."""
-    how = [*HOW["hdp-gibbs"], "inference.start=uniform"]
+    how = [*HOW["hdp-gibbs"], "inference.start=random"]
     old = corpus_of(OLD, 40, 0, "old")
     wide = np.zeros((40, 15), int)
     wide[:, :10] = old.counts.toarray()

@@ -31,7 +31,7 @@ FURTHER = ("topics squared", "log word mass times topics squared", "log alpha ti
 
 def joint_test(prior: str, *, n_replicates: int, n_rounds: int, seed: int = 0) -> Outcome:
     """Run the replicates under prior AS or AA."""
-    keys = {"truncation": N_TOPICS, "prior": prior, "hyper_start": 0, "start": "uniform"}
+    keys = {"truncation": N_TOPICS, "prior": prior, "hyper_start": 0, "start": "random"}
     settings = settings_of(partial.backend, **keys)
     # A corpus whose layout has room for any words: each token is a pair of its own.
     full = corpus_of([np.bincount(np.arange(n) % N_WORDS, minlength=N_WORDS) for n in LENGTHS])

@@ -97,7 +97,7 @@ def test_dropped_topics_without_mass_are_one_row_of_their_mean(prior: float) -> 
 def test_the_objective_with_drawn_topics_counts_large_cells(prior: str) -> None:
     """Documents with more than 256 tokens of a topic, which are listed one by one."""
     corpus = corpus_of([[700, 20, 5], [30, 400, 300], [2, 1, 0]])
-    keys: dict[str, Any] = {"truncation": 2, "hyper_start": 0, "prior": prior, "start": "uniform"}
+    keys: dict[str, Any] = {"truncation": 2, "hyper_start": 0, "prior": prior, "start": "random"}
     settings = settings_of(partial, **keys)
     state, data = stepping.begin(partial, corpus, settings)
     state = advance(partial, state, data, settings, 3)
@@ -118,7 +118,7 @@ def test_the_objective_with_drawn_topics_counts_large_cells(prior: str) -> None:
 @pytest.mark.parametrize("backend", [gibbs, partial])
 def test_what_is_written_has_the_priors_that_were_drawn(backend: Any, prior: str) -> None:
     """phi and theta by value, of topics as numbered by their sizes."""
-    keys: dict[str, Any] = {"truncation": 5, "hyper_start": 0, "prior": prior, "start": "uniform"}
+    keys: dict[str, Any] = {"truncation": 5, "hyper_start": 0, "prior": prior, "start": "random"}
     settings = settings_of(backend, **keys)
     state, data = stepping.begin(backend, CORPUS, settings)
     state = advance(backend, state, data, settings, 8)
@@ -142,7 +142,7 @@ def test_what_is_written_has_the_priors_that_were_drawn(backend: Any, prior: str
 
 def test_chains_draw_topics_with_numbers_of_their_own() -> None:
     """From one state: other topics and another key of the sweep for each chain."""
-    settings = settings_of(partial, truncation=4, start="uniform")
+    settings = settings_of(partial, truncation=4, start="random")
     state, data = stepping.begin(partial, CORPUS, settings)
     arrays = {"n_wk": state.n_wk, "tau": state.tau}
     tables, keys = [], []

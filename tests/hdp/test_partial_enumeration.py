@@ -53,7 +53,7 @@ def expected() -> F64:
 
 def run(n_sweeps: int, seed: int = 1) -> Ints:
     """Return the states of a run through ``step``, hyperparameters held."""
-    keys = {"truncation": 3, "hyper_start": 10**9, "start": "uniform"}
+    keys = {"truncation": 3, "hyper_start": 10**9, "start": "random"}
     settings = settings_of(partial.backend, **keys)
     state, data = begin(partial, CORPUS, settings, seed=seed)
     state.alpha, state.pi, state.word_mass = ALPHA, PI, 3 * ETA

@@ -45,7 +45,7 @@ def test_the_steps_come_in_the_order_that_is_exact(monkeypatch: pytest.MonkeyPat
     names = ["_draw_word_side", "_draw_topics", "_sweep", "_draw_document_side"]
     for name in names:
         monkeypatch.setattr(partial, name, spied(name))
-    keys = {"truncation": 3, "hyper_start": 0, "start": "uniform"}
+    keys = {"truncation": 3, "hyper_start": 0, "start": "random"}
     settings = settings_of(partial.backend, **keys)
     state, data = begin(partial, corpus_of([[3, 1], [0, 2]]), settings)
     for iteration in (1, 2):

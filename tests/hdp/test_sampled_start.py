@@ -17,7 +17,7 @@ from hiertopics.families.hdp.variational import cvb0, few_cvb0, few_pcvb0, pcvb0
 
 BACKENDS = [cvb0, pcvb0, few_cvb0, few_pcvb0]
 FEW = [few_cvb0, few_pcvb0]
-SAMPLED = {"start": "sampled", "truncation": 7, "start_sweeps": 4}
+SAMPLED = {"start": "gibbs", "truncation": 7, "start_sweeps": 4}
 SEEDS = {"first": ["w1", "w2"], "second": ["w4"]}
 
 
@@ -136,7 +136,7 @@ def test_long_documents_of_many_topics_come_back_better(backend: Any) -> None:
         chances = word_chances(backend, state, data, settings)
         return perplexity(chances, case.heldout), state.alpha
 
-    score, alpha = found(start="sampled", start_sweeps=60)
+    score, alpha = found(start="gibbs", start_sweeps=60)
     random_score, random_alpha = found()
     assert score < 0.985 * random_score
     assert random_alpha < 26 < 36 < alpha < 45

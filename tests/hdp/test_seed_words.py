@@ -67,7 +67,7 @@ def expected() -> F64:
 
 
 def started(sampler: ModuleType, **keys: Any) -> tuple[Any, Any, Any]:
-    settings = settings_of(sampler.backend, **KEYS, hyper_start=10**9, start="uniform", **keys)
+    settings = settings_of(sampler.backend, **KEYS, hyper_start=10**9, start="random", **keys)
     data = sampler.prepare(CORPUS, settings)
     state = sampler.init(data, settings, at(0, seed=1))
     state.alpha, state.pi, state.word_mass = ALPHA, PI, 3 * ETA
@@ -354,7 +354,7 @@ def test_new_documents_are_placed_by_seed_words(monkeypatch: pytest.MonkeyPatch)
 def test_a_name_whose_topic_nobody_has_is_told() -> None:
     corpus = corpus_of([[9, 9, 0], [8, 9, 0], [9, 7, 1]])
     for backend in (partial, cvb0):
-        extra = {"start": "uniform"} if backend is partial else {}
+        extra = {"start": "random"} if backend is partial else {}
         settings = settings_of(
             getattr(backend, "backend", backend),
             truncation=4,

@@ -103,7 +103,8 @@ def test_hyperparameters_stay_unless_they_are_sampled() -> None:
     fixed, _, _ = fitted(5, gamma=0.7, eta=0.2)
     assert (fixed.prior.gamma, fixed.prior.eta) == (0.7, 0.2)
     for name, key in (("gamma", "gamma"), ("eta", "eta"), ("level", "level_prior")):
-        drawn, _, _ = fitted(5, **{f"sample_{key}": True})
+        held = tuple({"eta", "gamma", "level_prior"} - {key})
+        drawn, _, _ = fitted(5, hold=held)
         others = {"gamma", "eta", "level"} - {name}
         assert np.all(getattr(drawn.prior, name) != getattr(fixed.prior, name))
         default, _, _ = fitted(0)

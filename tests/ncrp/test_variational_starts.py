@@ -67,7 +67,7 @@ def test_from_the_truth_a_fit_stays_there(mode: str) -> None:
     assert adjusted_rand(best_leaves(state, data), BRANCH[:, 1]) == 1.0
 
 
-@pytest.mark.parametrize("start", ["clusters", "crp", "one_path_per_doc", "overcomplete"])
+@pytest.mark.parametrize("start", ["clusters", "sequential", "separate", "overcomplete"])
 @pytest.mark.parametrize("mode", MODES)
 def test_every_start_leads_beyond_the_root_alone(start: str, mode: str) -> None:
     """T10: the paper's starts are asked for no more."""
@@ -83,11 +83,11 @@ def test_every_start_leads_beyond_the_root_alone(start: str, mode: str) -> None:
 
 def test_the_start_with_a_path_per_document_opens_that_many() -> None:
     corpus, _, _ = planted(2, 20)
-    state, _ = fitted(corpus, settings_of(start="one_path_per_doc"), 0, 0)
+    state, _ = fitted(corpus, settings_of(start="separate"), 0, 0)
     assert len(state.nodes.leaves) == 20
-    capped, _ = fitted(corpus, settings_of(start="one_path_per_doc", max_nodes=15), 0, 0)
+    capped, _ = fitted(corpus, settings_of(start="separate", max_nodes=15), 0, 0)
     assert len(capped.nodes.leaves) == 5
-    fewer, _ = fitted(corpus, settings_of(start="crp"), 0, 0)
+    fewer, _ = fitted(corpus, settings_of(start="sequential"), 0, 0)
     assert 1 <= len(fewer.nodes.leaves) < 20
 
 
@@ -137,13 +137,13 @@ def test_two_clusters_of_some_documents_are_joined_by_the_others(
 
 
 def test_the_start_decides_the_seed_s_part() -> None:
-    first, _ = fitted(CORPUS, settings_of(start="crp"), 0, 0)
-    second, _ = fitted(CORPUS, settings_of(start="crp"), 1, 0)
+    first, _ = fitted(CORPUS, settings_of(start="sequential"), 0, 0)
+    second, _ = fitted(CORPUS, settings_of(start="sequential"), 1, 0)
     assert first.lam.shape != second.lam.shape or not np.array_equal(first.lam, second.lam)
 
 
 @pytest.mark.parametrize("depth", [2, 4, 5])
-@pytest.mark.parametrize("start", ["clusters", "crp", "overcomplete", "root"])
+@pytest.mark.parametrize("start", ["clusters", "sequential", "overcomplete", "root"])
 def test_any_depth_goes(depth: int, start: str) -> None:
     corpus, _, _ = planted(1, 30)
     settings = settings_of(start=start, depth=depth, moves_every=2, start_leaves=6)

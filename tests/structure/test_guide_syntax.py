@@ -221,10 +221,11 @@ def test_a_mistake_in_a_sentence_is_noticed() -> None:
 
 
 def keys() -> set[str]:
-    """Return every key that some backend's config has."""
+    """Return every key that some backend's config has or had."""
     found = set()
     for name in registry.BACKENDS:
         module = registry.load(name)
+        found |= {*getattr(module.Inference, "former", ())}
         for section, kind in section_types(module.Model, module.Inference).items():
             found |= {f"{section}.{key}" for key in kind.__struct_encode_fields__}
     return found

@@ -297,7 +297,7 @@ def test_a_backend_is_loaded_when_it_is_asked_for_and_no_other() -> None:
         "first = [n for n in sys.modules if n.startswith(own)]; "
         "registry.load('hdp-gibbs'); loaded = set(sys.modules); "
         "others = {m for n, e in registry.OWN.items() if n != 'hdp-gibbs' "
-        "for place in (e.module, *e.variants.values()) for m in [place.partition(':')[0]]}; "
+        "for place in e.backends.values() for m in [place.partition(':')[0]]}; "
         "sys.exit(bool(first) or bool(others & loaded) or 'hiertopics.families.hdp.gibbs' "
         "not in loaded)"
     )

@@ -167,7 +167,7 @@ def passes(tabled: bool, spare: int, monkeypatch: pytest.MonkeyPatch) -> I32:
     features = rng.integers(0, 4, size=(170, 4)).astype(np.int32)
     process = Process(3.0, 0.5, 4.0, 64)
     root = np.log(np.full(4, 0.25))
-    nodes, home = plant(features, root, 0.0, "insertion", process, LAW, rng)
+    nodes, home = plant(features, root, 0.0, "sequential", process, LAW, rng)
     for _ in range(6):
         nodes, _ = trees.assign(features, home, nodes, process, LAW, rng, tabled=tabled)
         stick_kernels.draw_sticks(nodes, process, rng, True)

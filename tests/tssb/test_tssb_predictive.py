@@ -155,7 +155,7 @@ def test_a_document_at_an_inner_node_counts_at_its_ancestors() -> None:
     assert tree.n_tokens.tolist() == np.bincount(node, lengths, tree.n_nodes).tolist()
 
 
-@pytest.mark.parametrize("start", ["insertion", "root", "prior"])
+@pytest.mark.parametrize("start", ["sequential", "root", "prior"])
 def test_each_start_makes_a_sound_tree(start: str) -> None:
     summary, _ = fitted(3, start=start)
     assert summary.tree.n_tokens.sum() == ROWS.sum()

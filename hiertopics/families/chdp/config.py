@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from hiertopics.base.errors import ConfigError
 from hiertopics.contract.model import Settings as SettingsOf
 from hiertopics.families.flat.config import Eta, Gamma, HyperStart, ReorderSticks, Sweep, Truncation
-from hiertopics.settings.config import HELD, InferenceConfig, Iterations, SamplerConfig
+from hiertopics.settings.config import HELD, UNOFFERED, InferenceConfig, Iterations, SamplerConfig
 from hiertopics.settings.former import Former, Switch
 
 
@@ -27,7 +27,8 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Literal["superposition", "maximization"],
         Meta(
             description="Combination of parents. superposition: a weighted mean of their topic "
-            "shares; maximization: for each topic, the largest share among them."
+            "shares; maximization: for each topic, the largest share among them.",
+            extra_json_schema=UNOFFERED,
         ),
     ] = "superposition"
     weights: Annotated[
@@ -91,7 +92,8 @@ class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
         Meta(
             description="exact: explicit group weights; irp: the paper's international restaurant "
             "process, exact under superposition, an approximation (irp_max_plugin) under "
-            "maximization."
+            "maximization.",
+            extra_json_schema=UNOFFERED,
         ),
     ] = "exact"
     sweep: Sweep = "sparse"
@@ -122,15 +124,17 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
         Literal["collapsed", "sticks"],
         Meta(
             description="collapsed: weights and topics are integrated out; sticks: the paper's "
-            "mean field over the sticks of documents, groups and corpus (superposition only)."
+            "mean field over the sticks of documents, groups and corpus (superposition only).",
+            extra_json_schema=UNOFFERED,
         ),
     ] = "collapsed"
     tables: Annotated[
         int,
-        Meta(ge=1, le=1000, description="Method sticks: largest number of tables of a document."),
+        Meta(ge=1, le=1000, description="Variant sticks: largest number of tables of a document."),
     ] = 10
     options: Annotated[
-        int, Meta(ge=1, le=1000, description="Method sticks: largest number of options of a group.")
+        int,
+        Meta(ge=1, le=1000, description="Variant sticks: largest number of options of a group."),
     ] = 20
     hold: Annotated[
         tuple[Literal["alpha_group"], ...],
@@ -142,7 +146,7 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
     fit_normaliser: Annotated[
         bool,
         Meta(
-            description="Method collapsed with maximization: optimise the weights of groups with "
+            description="Variant maximization: optimise the weights of groups with "
             "the normaliser of each document, by gradient ascent; slower."
         ),
     ] = False

@@ -13,6 +13,7 @@ from hiertopics.base.arrays import F64, I32, I64, Numbers
 from hiertopics.numeric.pitman_yor import PitmanYor, mean_tables, predictive
 from hiertopics.numeric.pitman_yor_kernels import MeanTables
 from hiertopics.numeric.priors import GammaPrior
+from hiertopics.settings.config import UNOFFERED
 
 BURST_PRIOR = GammaPrior(1.0, 1e-3)
 """Prior of the concentration b of documents (theory/bursts)."""
@@ -21,12 +22,13 @@ Bursts = Annotated[
     Literal["none", "document"],
     Meta(
         description="document: each document draws its words from a Pitman-Yor process around its "
-        "mixture of topics, so that a word that it has used comes again; none: from the mixture."
+        "mixture of topics, so that a word that it has used comes again; none: from the mixture.",
+        extra_json_schema=UNOFFERED,
     ),
 ]
 
 BurstDiscount = Annotated[
-    float, Meta(ge=0, lt=1, description="Discount of that process, which is held; of bursts alone.")
+    float, Meta(ge=0, lt=1, description="Bursts: discount of a document's process, which is held.")
 ]
 
 DrawnDiscount = Annotated[
@@ -34,7 +36,7 @@ DrawnDiscount = Annotated[
     Meta(
         ge=0,
         lt=1,
-        description="Discount of that process, the start value; of bursts alone.",
+        description="Bursts: start value of the discount of a document's process.",
     ),
 ]
 
@@ -42,21 +44,25 @@ BurstConcentration = Annotated[
     float,
     Meta(
         gt=0,
-        description="Start value: how closely a document's words follow its mixture; of bursts "
-        "alone.",
+        description="Bursts: start value of the concentration, by which a document's words follow "
+        "its mixture.",
     ),
 ]
 
 BurstStart = Annotated[
     int,
-    Meta(ge=0, description="Iterations that take words as if there were no bursts; with bursts."),
+    Meta(
+        ge=0,
+        description="Iterations that take words as if there were no bursts; with bursts.",
+        extra_json_schema=UNOFFERED,
+    ),
 ]
 
 BurstAside = Annotated[
     int,
     Meta(
         ge=0,
-        description="Training documents that are put aside for the first 0.6 of the iterations, "
+        description="Bursts: training documents set aside for the first 0.6 of the iterations, "
         "to learn the concentration of bursts from words that the topics do not know; 0: none.",
     ),
 ]
@@ -65,9 +71,9 @@ SampledAside = Annotated[
     int,
     Meta(
         ge=0,
-        description="Training documents that are put aside for the first 0.6 of burn_in, to learn "
+        description="Bursts: training documents set aside for the first 0.6 of burn_in, to learn "
         "discount and concentration of bursts from words that the topics do not know. Both are "
-        "held afterwards; 0: none are put aside, and both are drawn. Of bursts alone.",
+        "held afterwards; 0: no document is set aside, and both are drawn.",
     ),
 ]
 

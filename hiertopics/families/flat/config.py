@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from hiertopics.contract.model import Settings
 from hiertopics.corpus.data.seedwords import check
-from hiertopics.settings.config import InferenceConfig, Iterations
+from hiertopics.settings.config import UNOFFERED, InferenceConfig, Iterations
 
 HyperStart = Annotated[
     int,
@@ -51,7 +51,8 @@ ReorderSticks = Annotated[
     bool,
     Meta(
         description="Also redraw the order of topics on the sticks. Without it topics keep the "
-        "places of the start, and gamma is drawn too large."
+        "places of the start, and gamma is drawn too large.",
+        extra_json_schema=UNOFFERED,
     ),
 ]
 
@@ -123,7 +124,11 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
     iterations: Iterations = 200
     hyper_start: HyperStart = 15
     reorder_sticks: Annotated[
-        bool, Meta(description="Sort topics by size before each update of the sticks.")
+        bool,
+        Meta(
+            description="Sort topics by size before each update of the sticks.",
+            extra_json_schema=UNOFFERED,
+        ),
     ] = True
 
 
@@ -132,7 +137,11 @@ class PointInference(VariationalInference, frozen=True, kw_only=True):
 
     hyper_steps: Annotated[
         int,
-        Meta(ge=1, description="Update steps of alpha and eta per iteration, after hyper_start."),
+        Meta(
+            ge=1,
+            description="Update steps of alpha and eta per iteration, after hyper_start.",
+            extra_json_schema=UNOFFERED,
+        ),
     ] = 1
 
 
@@ -151,7 +160,8 @@ class PosteriorInference(VariationalInference, frozen=True, kw_only=True):
         Literal["E", "G"],
         Meta(
             description="Estimate of eta V in the denominator of q(z). E: its mean, as derived; G: "
-            "its geometric mean, as printed in the 2012 paper."
+            "its geometric mean, as printed in the 2012 paper.",
+            extra_json_schema=UNOFFERED,
         ),
     ] = "E"
 

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from hiertopics.contract.model import Settings as SettingsOf
 from hiertopics.families.nested.tree_state import MaxNodes, MovesEvery
 from hiertopics.numeric.priors import GammaPrior
-from hiertopics.settings.config import InferenceConfig, Iterations
+from hiertopics.settings.config import UNOFFERED, InferenceConfig, Iterations
 
 
 class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -60,7 +60,8 @@ class Inference(InferenceConfig, frozen=True, kw_only=True):
         Meta(
             description="structured: the coordinates of a row depend on its path, which gives a "
             "tighter bound; meanfield: coordinates and path are independent, as in Wang and Blei "
-            "2009."
+            "2009.",
+            extra_json_schema=UNOFFERED,
         ),
     ] = "structured"
     vectors: Annotated[
@@ -73,8 +74,8 @@ class Inference(InferenceConfig, frozen=True, kw_only=True):
     start: Annotated[
         Literal["clusters", "residuals", "axes"],
         Meta(
-            description="First tree: from clusters of rows; from clusters of residuals, level by "
-            "level; or one path of principal axes."
+            description="First tree. clusters: from clusters of rows; residuals: from clusters of "
+            "residuals, level by level; axes: one path of principal axes."
         ),
     ] = "clusters"
     local_rounds: Annotated[
@@ -82,6 +83,7 @@ class Inference(InferenceConfig, frozen=True, kw_only=True):
         Meta(
             ge=1,
             description="Number of updates per row and iteration; only meanfield needs several.",
+            extra_json_schema=UNOFFERED,
         ),
     ] = 3
     moves_every: MovesEvery = 5
@@ -92,7 +94,9 @@ class Inference(InferenceConfig, frozen=True, kw_only=True):
     trial_sweeps: Annotated[
         int,
         Meta(
-            ge=1, description="Sweeps of the tree with a move and without it, before one is kept."
+            ge=1,
+            description="Sweeps of the tree with a move and without it, before one is kept.",
+            extra_json_schema=UNOFFERED,
         ),
     ] = 30
 

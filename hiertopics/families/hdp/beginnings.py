@@ -73,7 +73,7 @@ PieceConverter = Callable[[InCells, Local, DTypeLike], tuple[Any, None]]
 
 def is_wanted(settings: Any) -> bool:
     """Tell whether settings ask for this start."""
-    return bool(getattr(settings.inference, "start", None) == "sampled")
+    return bool(getattr(settings.inference, "start", None) == "gibbs")
 
 
 def start(

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from msgspec import Meta
@@ -64,7 +64,8 @@ from hiertopics.families.hdp import summary as common
 from hiertopics.families.hdp.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.hdp.simulate import simulate as simulate
 from hiertopics.numeric.mixtures import log_rising
-from hiertopics.settings.config import Iterations, SamplerConfig
+from hiertopics.settings.config import UNOFFERED, Iterations, SamplerConfig
+from hiertopics.settings.former import Former
 
 SMALLEST_REST = 1e-300
 
@@ -81,6 +82,8 @@ class Model(config.Model, frozen=True, kw_only=True):
 class Inference(SamplerConfig, frozen=True, kw_only=True):
     """The schedule."""
 
+    former: ClassVar[Former] = {"inference.start": {"uniform": "random"}}
+
     iterations: Iterations = 500
     hyper_start: HyperStart = 15
     sweep: Sweep = "sparse"
@@ -90,17 +93,18 @@ class Inference(SamplerConfig, frozen=True, kw_only=True):
         Meta(
             description="full: topics are integrated out; partial: topics are drawn at each "
             "iteration. With partial the cost of a token grows with the topics of its document, "
-            "not with all topics, and shards do not change the result."
+            "not with all topics, and shards do not change the result.",
+            extra_json_schema=UNOFFERED,
         ),
     ] = "full"
     burst_start: BurstStart = START
     burst_aside: SampledAside = ASIDE
     start: Annotated[
-        Literal["variational", "uniform"],
+        Literal["variational", "random"],
         Meta(
-            description="First topics of tokens with collapse: partial. variational: from a short "
-            "run of hdp-cvb0, with its concentrations (hyper_start then has no effect); uniform: "
-            "at random. collapse: full always starts from uniform."
+            description="First topics of tokens of hdp-gibbs:partial. variational: from a short "
+            "run of hdp-cvb0, with its concentrations (hyper_start then has no effect); random: "
+            "at random, as hdp-gibbs always starts."
         ),
     ] = "variational"
 

@@ -130,7 +130,7 @@ def begun(
         order=np.arange(n_topics),
         **gibbs.first_values(data.n_words, settings.model),
     )
-    if settings.inference.start == "uniform":
+    if settings.inference.start == "random":
         return state
     return replace(state, **from_topics(data, settings, context, unseen)._asdict())
 
@@ -222,7 +222,7 @@ def iterate(state: State, data: Blocks, settings: Settings, context: Context, wa
     """Do one iteration in place; return its columns of metrics.jsonl."""
     inference = settings.inference
     fixed = len(state.topics) > 0
-    waits = inference.start == "uniform" and context.iteration <= inference.hyper_start
+    waits = inference.start == "random" and context.iteration <= inference.hyper_start
     held = fixed or waits
     if not held:
         _draw_word_side(state, data, settings.model.prior, context.rng("words"))

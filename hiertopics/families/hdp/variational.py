@@ -36,7 +36,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from msgspec import Meta
@@ -84,6 +84,8 @@ from hiertopics.families.hdp import summary as common
 from hiertopics.families.hdp.beginnings import Begin, fields_of, with_all, with_few
 from hiertopics.families.hdp.few import FEW, are_many
 from hiertopics.families.hdp.simulate import simulate
+from hiertopics.settings.config import UNOFFERED
+from hiertopics.settings.former import Former
 
 CELLS = 1 << 18
 """Entries of theta that are made at a time."""
@@ -110,22 +112,25 @@ ResponsibilityStorage = Annotated[
     Meta(
         description="Storage of responsibilities. few: few entries per pair of document and word, "
         "small ones sampled, in memory that does not grow with the truncation; all: 4 bytes for "
-        "each pair and topic; auto: all up to a gibibyte, else few."
+        "each pair and topic; auto: all up to a gibibyte, else few.",
+        extra_json_schema=UNOFFERED,
     ),
 ]
 
 
 Start = Annotated[
-    Literal["random", "sampled"],
+    Literal["random", "gibbs"],
     Meta(
-        description="First responsibilities. random: all topics nearly equal; sampled: those of "
+        description="First responsibilities. random: all topics nearly equal; gibbs: those of "
         "hdp-gibbs after start_sweeps sweeps, with its concentrations (hyper_start then has no "
-        "effect). On long documents, sampled finds better topics and needs half of the iterations."
+        "effect). On long documents, gibbs finds better topics and needs half of the iterations."
     ),
 ]
 
+FORMER_START: Former = {"inference.start": {"sampled": "gibbs"}}
+
 StartSweeps = Annotated[
-    int, Meta(ge=0, description="Number of sweeps of hdp-gibbs for start: sampled.")
+    int, Meta(ge=0, description="Number of sweeps of hdp-gibbs for start: gibbs.")
 ]
 
 
@@ -140,6 +145,8 @@ class ZeroModel(Model, frozen=True, kw_only=True):
 class ZeroPoints(PointInference, frozen=True, kw_only=True):
     """The schedule of hdp-pcvb0."""
 
+    former: ClassVar[Former] = FORMER_START
+
     responsibilities: ResponsibilityStorage = "auto"
     start: Start = "random"
     start_sweeps: StartSweeps = 100
@@ -149,6 +156,8 @@ class ZeroPoints(PointInference, frozen=True, kw_only=True):
 
 class ZeroPosteriors(PosteriorInference, frozen=True, kw_only=True):
     """The schedule of hdp-cvb0."""
+
+    former: ClassVar[Former] = FORMER_START
 
     responsibilities: ResponsibilityStorage = "auto"
     start: Start = "random"

@@ -17,7 +17,7 @@ from hiertopics.families.flat.bursts import (
     DrawnDiscount,
 )
 from hiertopics.families.flat.config import Sweep
-from hiertopics.settings.config import HELD, Iterations, SamplerConfig
+from hiertopics.settings.config import HELD, IdleShards, Iterations, SamplerConfig
 from hiertopics.settings.former import Former, Switch
 
 
@@ -54,6 +54,7 @@ class Inference(SamplerConfig, frozen=True, kw_only=True):
     }
 
     iterations: Iterations = 500
+    shards: IdleShards = 1
     sweep: Sweep = "dense"
     hold: Annotated[
         tuple[Literal["alpha", "eta"], ...],

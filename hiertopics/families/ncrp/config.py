@@ -14,6 +14,7 @@ from hiertopics.families.flat.config import BranchSeeds, SeedWeight
 from hiertopics.families.nested.tree_state import MaxNodes, MovesEvery
 from hiertopics.settings.config import (
     HELD,
+    UNOFFERED,
     InferenceConfig,
     Iterations,
     SamplerConfig,
@@ -72,6 +73,7 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
         "inference.learn_gamma": Switch("gamma"),
         "inference.learn_eta": Switch("eta"),
         "inference.learn_level_prior": Switch("level_prior"),
+        "inference.start": {"crp": "sequential", "one_path_per_doc": "separate"},
     }
 
     iterations: Iterations = 40
@@ -80,15 +82,16 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
         Meta(
             description="structured: the levels of tokens depend on the document's path, which "
             "gives a tighter bound; meanfield: levels and path are independent, as in Wang and "
-            "Blei 2009."
+            "Blei 2009.",
+            extra_json_schema=UNOFFERED,
         ),
     ] = "structured"
     start: Annotated[
-        Literal["clusters", "crp", "one_path_per_doc", "overcomplete", "gibbs", "root"],
+        Literal["clusters", "sequential", "separate", "overcomplete", "gibbs", "root"],
         Meta(
             description="First tree. clusters, gibbs: the best draw of a short Gibbs run, which "
             "starts from clusters of documents or from documents that choose paths one by one; "
-            "crp: documents choose paths one by one; one_path_per_doc: a path for each document; "
+            "sequential: documents choose paths one by one; separate: a path for each document; "
             "overcomplete: fifteen random paths; root: the root alone."
         ),
     ] = "clusters"
@@ -104,13 +107,18 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
         Annotated[int, Meta(ge=1)] | None,
         Meta(
             description="Number of paths of start: clusters; null: one per 4 documents, at most "
-            "450."
+            "450.",
+            extra_json_schema=UNOFFERED,
         ),
     ] = None
     max_nodes: MaxNodes = 1000
     local_rounds: Annotated[
         int,
-        Meta(ge=1, description="Number of updates of levels and path per document and iteration."),
+        Meta(
+            ge=1,
+            description="Number of updates of levels and path per document and iteration.",
+            extra_json_schema=UNOFFERED,
+        ),
     ] = 8
     batch_size: Annotated[
         int,
@@ -126,6 +134,7 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
             ge=0,
             description="Batches: delay of the step size; a larger value makes the "
             "first steps smaller.",
+            extra_json_schema=UNOFFERED,
         ),
     ] = 10.0
     batch_decay: Annotated[
@@ -135,6 +144,7 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
             le=1,
             description="Batches: decay of the step size; batch t has the step (batch_delay + t) "
             "** -batch_decay.",
+            extra_json_schema=UNOFFERED,
         ),
     ] = 0.7
     moves: Annotated[
@@ -147,7 +157,10 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
     moves_every: MovesEvery = 5
     guard_moves: Annotated[
         bool,
-        Meta(description="Undo a round of moves if the bound is lower three sweeps later."),
+        Meta(
+            description="Undo a round of moves if the bound is lower three sweeps later.",
+            extra_json_schema=UNOFFERED,
+        ),
     ] = True
     hold: Annotated[
         tuple[Literal["eta", "gamma", "level_prior"], ...],
@@ -189,7 +202,8 @@ class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
             description="full: topics and branches are integrated out, and documents are sampled "
             "one after the other; partial: seven tenths of the documents are sampled side by "
             "side, in inference.shards parts, given drawn topics and branches. Both are exact, "
-            "except that partial keeps the drawn topics as float32."
+            "except that partial keeps the drawn topics as float32.",
+            extra_json_schema=UNOFFERED,
         ),
     ] = "full"
     leap_every: Annotated[
@@ -218,7 +232,11 @@ class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
     ] = 1
     restart_iterations: Annotated[
         int,
-        Meta(ge=1, description="Iterations of each start; the second half of them is compared."),
+        Meta(
+            ge=1,
+            description="Iterations of each start; the second half of them is compared.",
+            extra_json_schema=UNOFFERED,
+        ),
     ] = 50
     summarise: Summarise = "map"
 

@@ -22,7 +22,7 @@ from hiertopics.families.flat.bursts import (
     DrawnDiscount,
 )
 from hiertopics.families.flat.config import BranchSeeds, SeedWeight, Sweep
-from hiertopics.settings.config import HELD, InferenceConfig, Iterations, SamplerConfig
+from hiertopics.settings.config import HELD, UNOFFERED, InferenceConfig, Iterations, SamplerConfig
 from hiertopics.settings.former import Former, Switch
 
 MOST_LEAVES, DOCS_PER_LEAF = 500, 2
@@ -71,10 +71,20 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         0.015
     )
     stop_weight: Annotated[
-        float, Meta(gt=0, description="Pseudo-count of stopping at an inner node.")
+        float,
+        Meta(
+            gt=0,
+            description="Pseudo-count of stopping at an inner node.",
+            extra_json_schema=UNOFFERED,
+        ),
     ] = 1.0
     go_weight: Annotated[
-        float, Meta(gt=0, description="Pseudo-count of going on from an inner node.")
+        float,
+        Meta(
+            gt=0,
+            description="Pseudo-count of going on from an inner node.",
+            extra_json_schema=UNOFFERED,
+        ),
     ] = 1.0
     seeds: BranchSeeds = None
     seed_weight: SeedWeight = 50
@@ -184,6 +194,7 @@ StartPasses = Annotated[
         ge=1,
         description="Passes of each factorisation that finds branches, at most. It ends before "
         "when a pass changes little.",
+        extra_json_schema=UNOFFERED,
     ),
 ]
 
@@ -193,6 +204,7 @@ StartWords = Annotated[
         ge=4,
         description="Words for each topic, at most, that are clustered to begin topics with: the "
         "most frequent ones. Never more than 3000 at a time.",
+        extra_json_schema=UNOFFERED,
     ),
 ]
 
@@ -270,7 +282,12 @@ class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
     start_iterations: StartIterations = 200
     responsibilities: Responsibilities = "auto"
     variational_sweeps: Annotated[
-        int, Meta(ge=0, description="Number of variational sweeps on the tree before sampling.")
+        int,
+        Meta(
+            ge=0,
+            description="Number of variational sweeps on the tree before sampling.",
+            extra_json_schema=UNOFFERED,
+        ),
     ] = 40
     inner_share: InnerShare = 0.8
     least: Least = 0.1

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta, Struct
 
 from hiertopics.contract.model import Settings as SettingsOf
 from hiertopics.families.tssb.layout import Process
 from hiertopics.families.tssb.stick_kernels import ProcessBounds
-from hiertopics.settings.config import Iterations, SamplerConfig, Summarise
+from hiertopics.settings.config import UNOFFERED, IdleShards, Iterations, SamplerConfig, Summarise
+from hiertopics.settings.former import Former
 
 Positive = Annotated[float, Meta(gt=0)]
 Few = Annotated[float, Meta(gt=0, le=1000)]
@@ -23,7 +24,9 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     likelihood: Annotated[
         Literal["text", "binary"],
         Meta(
-            description="Kind of data: text (the words of a document) or binary (a row of 0 and 1)."
+            description="Kind of data: text (the words of a document) or binary (a row of 0 and "
+            "1).",
+            extra_json_schema=UNOFFERED,
         ),
     ] = "text"
     n_topics: Annotated[
@@ -65,7 +68,8 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Literal["each", "total"],
         Meta(
             description="Text: meaning of kappa at the root: the pseudo-count of each topic, or of "
-            "all topics together."
+            "all topics together.",
+            extra_json_schema=UNOFFERED,
         ),
     ] = "each"
     persistence: Annotated[
@@ -113,15 +117,17 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 class Inference(SamplerConfig, frozen=True, kw_only=True):
     """The schedule."""
 
+    former: ClassVar[Former] = {"inference.start": {"insertion": "sequential"}}
+
     iterations: Iterations = 500
     keep_every: Annotated[int, Meta(ge=1, description="Iterations between two kept draws.")] = 100
     start: Annotated[
-        Literal["insertion", "root", "prior"],
+        Literal["sequential", "root", "prior"],
         Meta(
-            description="First nodes of data: inserted one by one where they fit, all at the root, "
-            "or drawn from the prior."
+            description="First nodes of data. sequential: data are inserted one by one where they "
+            "fit; root: all at the root; prior: a draw from the prior."
         ),
-    ] = "insertion"
+    ] = "sequential"
     start_sweeps: Annotated[
         int,
         Meta(ge=0, description="Text: number of sweeps of LDA from which topics start."),
@@ -132,12 +138,15 @@ class Inference(SamplerConfig, frozen=True, kw_only=True):
             ge=0,
             description="Text: number of first iterations during which tokens keep the topics of "
             "the start.",
+            extra_json_schema=UNOFFERED,
         ),
     ] = 0
     leapfrog_steps: Annotated[
         int,
         Meta(
-            ge=1, description="Binary: leapfrog steps of each Hamiltonian move of the parameters."
+            ge=1,
+            description="Binary: leapfrog steps of each Hamiltonian move of the parameters.",
+            extra_json_schema=UNOFFERED,
         ),
     ] = 25
     slice_every: Annotated[
@@ -149,7 +158,12 @@ class Inference(SamplerConfig, frozen=True, kw_only=True):
         ),
     ] = 10
     assignment_sweeps: Annotated[
-        int, Meta(ge=1, description="Number of passes of the data through the tree per iteration.")
+        int,
+        Meta(
+            ge=1,
+            description="Number of passes of the data through the tree per iteration.",
+            extra_json_schema=UNOFFERED,
+        ),
     ] = 1
     settle_every: Annotated[
         int,
@@ -159,6 +173,7 @@ class Inference(SamplerConfig, frozen=True, kw_only=True):
             "them; 0: none, as in the paper, which gives far fewer nodes.",
         ),
     ] = 2
+    shards: IdleShards = 1
     summarise: Summarise = "map"
 
 

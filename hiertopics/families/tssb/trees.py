@@ -36,7 +36,7 @@ def plant(
 ) -> tuple[Nodes, I32]:
     """Return a tree at rest, its sticks drawn, and the node of each datum int32 [n].
 
-    root, offset: the root's parameters. how: insertion, root or prior, as the config says.
+    root, offset: the root's parameters. how: sequential, root or prior, as the config says.
     """
     if how == "prior":
         nodes, home = seated(len(features), root, offset, process, law, rng)
@@ -44,7 +44,7 @@ def plant(
         nodes = reordered(nodes, home, process, rng)
     else:
         nodes, home = bare(root, offset), np.zeros(len(features), np.int32)
-        if how == "insertion":
+        if how == "sequential":
             order, done = rng.permutation(len(home)), 0
             while True:
                 done = urn_kernels.insert(features, order, done, home, nodes, process, law, rng)

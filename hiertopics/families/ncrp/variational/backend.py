@@ -112,8 +112,8 @@ def prepare(corpus: Bags, settings: Settings) -> Data:
 
 START = {
     "clusters": starts.from_clusters,
-    "crp": starts.one_by_one,
-    "one_path_per_doc": starts.one_by_one,
+    "sequential": starts.one_by_one,
+    "separate": starts.one_by_one,
     "overcomplete": starts.overcomplete,
     "gibbs": starts.from_gibbs,
     "root": starts.from_root,
@@ -310,7 +310,7 @@ def _first_nodes(corpus: Bags, settings: Settings) -> int:
     """Return about how many nodes the first tree has."""
     inference, depth = settings.inference, settings.model.depth
     n_seen = corpus.n_docs * _clustered(corpus) // max(corpus.n_pairs, 1)
-    if inference.start in ("crp", "one_path_per_doc", "gibbs"):
+    if inference.start in ("sequential", "separate", "gibbs"):
         return int(min(inference.max_nodes, depth * n_seen))
     leaves = starts.starting_leaves(n_seen, settings)
     return 1 + sum(clustering.widths(depth, leaves))
