@@ -322,12 +322,20 @@ def test_config_is_a_config_that_fit_takes(
     assert json.loads((tmp_path / "run" / "manifest.json").read_text())["backend"] == name
 
 
-def test_backends_lists_them_one_per_line(call: Call) -> None:
+def test_backends_lists_them_and_their_variants_one_per_line(call: Call) -> None:
     lines = call("backends").out.splitlines()
-    assert [line.split()[0] for line in lines] == list(registry.BACKENDS)
+    listed = [
+        first
+        for name, entry in registry.BACKENDS.items()
+        for first in (name, *(f"  :{word}" for word in entry.variants))
+    ]
+    assert [line[:17].rstrip() for line in lines] == listed
     assert [line for line in lines if line.endswith("(default)")][0].startswith(registry.DEFAULT)
     records = [json.loads(line) for line in call("backends", "--json").out.splitlines()]
     assert [record["backend"] for record in records if record["default"]] == [registry.DEFAULT]
+    (gibbs,) = (record["variants"] for record in records if record["backend"] == "hdp-gibbs")
+    assert [one["variant"] for one in gibbs] == ["hdp-gibbs:bursts", "hdp-gibbs:partial"]
+    assert gibbs[1]["setting"] == "inference.collapse=partial"
 
 
 def test_each_command_is_found_in_the_one_module_that_has_it() -> None:
