@@ -248,7 +248,7 @@ BACKENDS: Table[Entry] = Table(
 UNFITTED: dict[str, Entry] = {
     "imported": Entry("hiertopics.families.imported", "a tree that another program made"),
 }
-"""What runs may be of that no fit makes: nobody is offered these."""
+"""Backends of runs that no fit makes; no list of backends has them."""
 
 
 def entry(name: str) -> Entry:

@@ -19,9 +19,9 @@ Overrides = Sequence[str] | Mapping[str, object]
 """Settings that ``--set`` makes: ``key=value`` strings, or in Python a mapping by dotted keys."""
 
 SIZES = ("topics", "n_topics", "num_topics", "nr_topics", "n_components", "k")
-"""What the number of topics is called in other programs."""
+"""Names of the number of topics in other programs."""
 SIZED = ("truncation", "branches")
-"""What it is called here, under ``model``."""
+"""Names of it here, under ``model``."""
 
 
 def merge(*layers: Mapping[str, object]) -> dict[str, object]:
@@ -58,7 +58,9 @@ def at(layer: Mapping[str, Any], section: str) -> Mapping[str, Any]:
 
 
 def with_key(layer: Mapping[str, Any], section: str, key: str, value: object) -> dict[str, Any]:
-    """Return a layer with one key of a section set."""
+    """Return a layer with one key of a section set; a section that is no mapping stays wrong."""
+    if not isinstance(layer.get(section, {}), Mapping | None):
+        return dict(layer)
     return {**layer, section: {**at(layer, section), key: value}}
 
 

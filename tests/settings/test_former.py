@@ -68,6 +68,12 @@ def test_a_former_switch_takes_its_two_values_only(backend: str, key: str, switc
             hold_of(backend, f"{key}={wrong}")
 
 
+def test_a_former_name_beside_a_section_that_is_no_mapping_does_not_hide_that() -> None:
+    wanted = r"inference must be a mapping of keys, got 3"
+    with pytest.raises(ConfigError, match=wanted):
+        hold_of("nhdp-gibbs", "model.stop=fixed", "inference=3")
+
+
 def test_a_later_layer_changes_one_entry_of_the_list_of_an_earlier_one(tmp_path: Path) -> None:
     config = tmp_path / "my.yaml"
     config.write_text("inference: {hold: [gamma, level_prior]}\n")
