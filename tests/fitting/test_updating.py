@@ -359,7 +359,7 @@ def test_an_unknown_node_is_new_and_a_lost_one_gone(folder: Path) -> None:
     [
         (
             ["inference.collapse=full"],
-            "cannot go on with further documents .* update is for .*hdp-gibbs -s",
+            "cannot go on with further documents .* update is for .*hdp-gibbs:partial",
         ),
         (["inference.collapse=partial", "data.holdout=tokens:0.2"], "a part of each document"),
         (["inference.collapse=partial", "data.vocabulary_from=training"], "vocabulary_from: all"),
