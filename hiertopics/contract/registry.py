@@ -11,7 +11,7 @@ an ``Entry``.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -55,31 +55,38 @@ class Variant(NamedTuple):
 class Entry(NamedTuple):
     """One backend: its module and a one-line summary.
 
-    variants: by the word after the colon. combined: modules of several variants together, by their
-    words with a colon between. compiling: about how many seconds of one core its kernels take to
-    compile, measured with numba 0.68; None: it has none.
+    variants: by the word after the colon. compiling: about how many seconds of one core its kernels
+    take to compile, measured with numba 0.68; None: it has none. combined: modules of several
+    variants at once, ``{"bursts:partial": module}``. Where settings suit several variants that are
+    not combined, the first one with a module is loaded.
     """
 
     module: str
     summary: str
     variants: Mapping[str, Variant] = MappingProxyType({})
-    combined: Mapping[str, str] = MappingProxyType({})
     compiling: int | None = None
+    combined: Mapping[str, str] = MappingProxyType({})
 
     @property
     def backends(self) -> dict[str, str]:
         """The modules of the backend, "", and of the variants that are backends of their own."""
-        own = {name: variant.module for name, variant in self.variants.items() if variant.module}
+        own = {name: one.module for name, one in self.variants.items() if one.module}
         return {"": self.module, **self.combined, **own}
+
+    @property
+    def settings(self) -> list[tuple[str, ...]]:
+        """The settings of each of ``backends``, written as for ``-s``."""
+        names = (name.split(":") if name else [] for name in self.backends)
+        return [tuple(self.variants[word].setting for word in words) for words in names]
 
     def chosen(self, sections: Mapping[str, object]) -> str:
         """Return which of ``backends`` the sections ``model`` and ``inference`` ask for."""
-        return self.suiting(name for name, one in self.variants.items() if one.holds(sections))
+        return self.of({name for name, one in self.variants.items() if one.holds(sections)})
 
-    def suiting(self, variants: Iterable[str]) -> str:
-        """Return which of ``backends`` has these variants; the first one of several."""
-        held = {*variants}
-        return next((key for key in self.backends if key and held >= {*key.split(":")}), "")
+    def of(self, words: Collection[str]) -> str:
+        """Return which of ``backends`` has these variants, "" where none has one of them."""
+        found = (name for name in self.backends if name and {*name.split(":")} <= {*words})
+        return next(found, "")
 
 
 DEFAULT = "nhdp-variational"
@@ -138,8 +145,8 @@ OWN: dict[str, Entry] = {
                 "hiertopics.families.hdp.partial",
             ),
         },
-        {"bursts:partial": "hiertopics.families.hdp.bursty_partial"},
         compiling=5,
+        combined={"bursts:partial": "hiertopics.families.hdp.bursty_partial"},
     ),
     "hlda-variational": Entry(
         "hiertopics.families.ncrp.variational.backend",
@@ -233,7 +240,11 @@ OWN: dict[str, Entry] = {
                 "inference.mode=meanfield",
                 "coordinates and path of a row are independent, as in Wang and Blei 2009",
                 "hiertopics.papers.hca_meanfield",
-            )
+            ),
+            "separate": Variant(
+                "inference.vectors=separate",
+                "one variational distribution for the vector of each node, as in the paper",
+            ),
         },
         compiling=2,
     ),
@@ -307,7 +318,7 @@ def load(name: str, **sections: object) -> AnyBackend:
     """
     full, words = asked(name)
     modules = entry(full).backends
-    chosen = entry(full).chosen(sections) or entry(full).suiting(words)
+    chosen = entry(full).chosen(sections) or entry(full).of(words)
     return _backend(full, modules[chosen])
 
 

@@ -23,10 +23,8 @@ Case = tuple[str, ...]
 
 
 def cases_of_backend(name: str, overrides: tuple[str, ...] = ()) -> list[Case]:
-    """Return a backend's cases: its default, and each variant that is a backend of its own."""
-    entry = registry.BACKENDS[name]
-    words = [key.split(":") if key else [] for key in entry.backends]
-    return [(name, *overrides, *(entry.variants[word].setting for word in own)) for own in words]
+    """Return a backend's cases: its default, and the setting of each variant with a module."""
+    return [(name, *overrides, *settings) for settings in registry.BACKENDS[name].settings]
 
 
 ALL = [case for name in registry.BACKENDS for case in cases_of_backend(name)]

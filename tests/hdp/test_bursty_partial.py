@@ -384,7 +384,7 @@ def test_tables_and_topics_are_as_often_as_the_posterior_says(
     wanted = law @ np.array([statistics(state) for state in states])
     assert wanted[:4] == pytest.approx([0.317438, 0.418134, 0.264428, 0.607591], abs=1e-6)
     monkeypatch.setattr(seats, "EVERY", 10**9)
-    keys = {"truncation": 2, "hyper_start": 10**9, "start": "uniform", "bursts": "document"}
+    keys = {"truncation": 2, "hyper_start": 10**9, "start": "random", "bursts": "document"}
     process = {"burst_discount": 0.4, "burst_concentration": 1.5, "burst_start": 0}
     settings = settings_of(bursty_partial.one, **keys, **process)
     state, data = begin(bursty_partial.one, T4, settings)
@@ -471,7 +471,7 @@ SHORT: dict[str, Any] = {
     "hyper_start": 3,
     "burst_start": 4,
     "burst_aside": 0,
-    "start": "uniform",
+    "start": "random",
     "collapse": "partial",
 }
 BURSTY = {**SHORT, "bursts": "document"}

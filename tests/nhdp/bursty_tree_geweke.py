@@ -35,7 +35,7 @@ STATISTICS = (
 
 def joint_test(*, n_replicates: int, n_rounds: int, seed: int = 0, way: str = "sparse") -> Outcome:
     """Run replicates of the backend's own step."""
-    settings = settings_of(bursty_gibbs.one, stop="learned", sweep=way, bursts="document")
+    settings = settings_of(bursty_gibbs.one, sweep=way, bursts="document")
     data = bursty_gibbs.prepare(corpus_of([[n, 0, 0] for n in LENGTHS]), settings)
     longer = more_than(np.bincount(LENGTHS))
     repeats = Repeats(np.arange(1, 7), longer, 0, 0.1)

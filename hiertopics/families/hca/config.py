@@ -68,7 +68,8 @@ class Inference(InferenceConfig, frozen=True, kw_only=True):
         Literal["joint", "separate"],
         Meta(
             description="joint: one variational distribution over the vectors of all nodes, "
-            "tighter and faster; separate: one per node, as in Wang and Blei 2009."
+            "tighter and faster; separate: one per node, as in Wang and Blei 2009.",
+            extra_json_schema=UNOFFERED,
         ),
     ] = "joint"
     start: Annotated[

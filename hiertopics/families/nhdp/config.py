@@ -223,6 +223,7 @@ StartBurst = Annotated[
         ge=0,
         description="Iterations of the start's flat topics that take words as if there were no "
         "bursts; with bursts.",
+        extra_json_schema=UNOFFERED,
     ),
 ]
 

@@ -92,7 +92,8 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Positive | None,
         Meta(
             description="Binary: variance of the root's parameters around 0; null: the same as "
-            "variance."
+            "variance.",
+            extra_json_schema=UNOFFERED,
         ),
     ] = None
     max_depth: Annotated[
@@ -101,6 +102,7 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             ge=0,
             le=1000,
             description="Largest depth of a node, at which all data stop; the root has depth 0.",
+            extra_json_schema=UNOFFERED,
         ),
     ] = 64
 
