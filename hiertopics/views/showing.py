@@ -180,13 +180,14 @@ def _viewed(target: RunDir, request: TreeRequest, format: str) -> tuple[Tree, Vi
     if request.width is not None and format != "svg":
         raise UsageError(f"--width has no meaning for format {format}: it is for svg")
     tree = arranged(target) if request.arrange else target.supported_tree
-    chosen = request.words_by
+    chosen, labels = request.words_by, labels_of(target, tree)
     names = names_of(tree, target.vocab, words_by=chosen) if format in WITH_NAMES else None
     # Names are those of the whole tree: a node that stays keeps its name.
     tree = in_order(tree, target.vocab, chosen, "prob" if names else NAME)
     if request.supported is not None:
         tree = supported_part(target, tree, request.supported)
-    labels = labels_of(target, tree)
+    shown = {*tree.shown.tolist()}
+    labels = {row: label for row, label in labels.items() if row in shown}
     if format in FIRST_LEVELS:
         request = at_first(tree, request)
     if request.cut is not None:

@@ -93,7 +93,8 @@ def test_documents_of_no_branch_are_counted_and_scores_told() -> None:
     theta[:3] = [0.5, 0.25, 0.25]
     score = {"perplexity": 812.4, "standard_error": 0.01}
     text = told(theta, {}, {**CARD, "scores": [score]})
-    assert "In 3 documents (5.0%) no branch has a third of the words." in text
+    assert "3 documents have no branch with a third of the words or more (5.0%)." in text
+    assert "Each document has a branch with a third of its words" in told(moving(0.6), {})
     assert "812 ± 8 equally likely" in text
     assert text.startswith("60 documents with 4,000 words in 2 topics.")
     assert "perplexity" not in told(theta, {})

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from faults import failing
+from judged import LEAVES, PARENT, words_of
 
 import hiertopics
 from hiertopics.base.errors import DataError, UsageError
-from hiertopics.base.files import to_csv
+from hiertopics.base.files import to_csv, to_json
 from hiertopics.base.visible import as_typed, no_formula
 from hiertopics.corpus.data.tree import Label
 from hiertopics.runs.labels import labels_of, read_rows, words_told
@@ -80,6 +82,40 @@ def test_hidden_nodes_and_all_below_are_left_out(run: Path, call: Call, tmp_path
     assert [int(row["id"]) for row in rows] == ids
     assert call("label", run, child, "--show").out == ""
     assert not read_rows(run / "labels.csv") and len(hiertopics.topics(run)) == len(tree.shown)
+
+
+def _run_of_common_words(folder: Path) -> Path:
+    """Return a run in which inner nodes have the words that all documents share."""
+    rng = np.random.default_rng(0)
+    shared, own = words_of(0), [words_of(leaf) for leaf in LEAVES]
+    texts = [[*rng.choice(own[doc % 4], 24), *rng.choice(shared, 9)] for doc in range(48)]
+    source = folder / "common.jsonl"
+    source.write_text("".join(f"{to_json({'text': ' '.join(text)})}\n" for text in texts))
+    theta = np.zeros((48, len(PARENT)))
+    for doc in range(48):
+        leaf = LEAVES[doc % 4]
+        theta[doc, [leaf, PARENT[leaf], 0]] = 0.75, 0.2, 0.05
+    vocab = sorted({word for text in texts for word in text})
+    phi = np.array([np.isin(vocab, shared)] * 3 + [np.isin(vocab, words) for words in own], float)
+    tree = {"parent": list(PARENT), "theta": theta, "phi": phi, "vocab": vocab}
+    data = {"text_field": "text"}
+    return hiertopics.import_tree(
+        tree, folder / "common", source, data=data, say=lambda line: None
+    ).path
+
+
+def test_a_label_of_an_inner_node_fits_whatever_words_a_view_shows(
+    call: Call, tmp_path: Path
+) -> None:
+    """Its own words are not those of its branch, by which it is called."""
+    run = _run_of_common_words(tmp_path)
+    hiertopics.label(run, 1, "first branch")
+    for more in ((), ("--cut", "2"), ("--words-by", "branch"), ("--format", "svg")):
+        done = call("show-tree", run, *more)
+        assert done.code == 0 and "first branch" in done.out, more
+        assert "ignored" not in done.err
+    hiertopics.label(run, 1, hide=True)
+    assert "[1]" not in call("show-tree", run).out
 
 
 def test_labels_change_one_thing_at_a_time(run: Path, call: Call) -> None:

@@ -121,11 +121,15 @@ def _support(tree: Tree) -> list[Piece]:
 
 
 def _nowhere(lead_input: LeadInput, below: F64) -> list[Piece]:
-    """Return in how many documents no branch has a third of the tokens."""
+    """Return how many documents have no branch with a third of their tokens."""
     if lead_input.nouns != "words" or below.shape[1] < 2 or not len(below):
         return []
     n = int((below.max(axis=1) < NOWHERE).sum())
-    return [f"In {n:,} documents ({n / len(below):.1%}) no branch has a third of the words."]
+    if not n:
+        return ["Each document has a branch with a third of its words or more."]
+    have = "document has" if n == 1 else "documents have"
+    share = f"({n / len(below):.1%})"
+    return [f"{n:,} {have} no branch with a third of the words or more {share}."]
 
 
 def _prediction(card: Mapping[str, Any]) -> list[Piece]:
