@@ -232,7 +232,7 @@ def test_concentrations_stay_where_they_are_told_to() -> None:
     corpus, _ = simulated(Sizes(10, 20, 15), truncation=4)
     names = ("alpha_doc", "alpha_group", "gamma", "eta")
     for name in names:
-        settings = settings_of(truncation=4, hyper_start=0, **{f"sample_{name}": False})
+        settings = settings_of(truncation=4, hyper_start=0, hold=(name,))
         state, data = begin(corpus, settings)
         start = copy.copy(state)
         state = advance(state, data, settings, 3)

@@ -49,7 +49,7 @@ def test_backends_and_their_settings(offered: Callable[..., list[str]]) -> None:
     ]
     assert offered("config", "hlda-gibbs") == of_words
     assert offered("fit", "-b", "chdp-gibbs:m") == ["chdp-gibbs:maximization"]
-    assert offered("config", "nhdp-g") == ["nhdp-gibbs"]
+    assert offered("config", "nhdp-g") == ["nhdp-gibbs", "nhdp-gibbs:bursts"]
     assert offered("fit", "-s", "data.min_") == ["data.min_df="]
     assert offered("fit", "-b", "hdp-gibbs", "-s", "inference.swe") == ["inference.sweep="]
     assert offered("fit", "-b", "hdp-cvb0", "-s", "inference.swe") == []

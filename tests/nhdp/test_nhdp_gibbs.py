@@ -165,7 +165,7 @@ def test_customers_that_stopped_would_be_seen(monkeypatch: pytest.MonkeyPatch) -
         )
 
     right = twins(gibbs_kernels.refresh)[1]
-    for name in ("pass_by", "weigh", "descend", "sweep_block"):
+    for name in ("begin_chances", "pass_by", "weigh", "descend", "redraw_tokens", "sweep_block"):
         monkeypatch.setattr(gibbs_kernels, name, getattr(gibbs_kernels, name).py_func)
     monkeypatch.setattr(gibbs_kernels, "refresh", wrong)
     assert np.abs(z_scores(3000, dense=True)).max() > 6
