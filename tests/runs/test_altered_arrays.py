@@ -296,6 +296,13 @@ TREES: dict[str, tuple[str, str, Callable[[Arrays], object], str]] = {
         "chdp-gibbs", "model.npz",
         lambda arrays: arrays.update(group_docs=np.array([3])), "group_theta has not",
     ),
+    "groups without means": (
+        "chdp-gibbs", "model.npz",
+        lambda arrays: arrays.update(
+            group_docs=np.array([3]), group_theta=arrays["corpus_theta"][None]
+        ),
+        "group_mean has not",
+    ),
     "a huge share": ("hdp-gibbs", "theta.npz", _set("data", 1, 1e300), "one is above 1"),
     "a negative share": ("hdp-gibbs", "theta.npz", _set("data", 1, -1e300), "below 0"),
     "shares that are yes or no": (

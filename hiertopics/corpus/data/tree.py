@@ -390,9 +390,10 @@ def require_tree(tree: Tree) -> None:
         if name in tree.extra:
             require_declared(name, tree.extra[name], hint, lengths)
     if "group_docs" in tree.extra:
-        theta = tree.extra.get("group_theta")
-        if theta is not None and len(theta) != len(tree.extra["group_docs"]):
-            raise ValueError("group_theta has not a row for each of group_docs")
+        for name in ("group_theta", "group_mean"):
+            rows = tree.extra.get(name)
+            if rows is not None and len(rows) != len(tree.extra["group_docs"]):
+                raise ValueError(f"{name} has not a row for each of group_docs")
         if "group_names" not in tree.extra:
             raise ValueError("it has no group_names")
         if len(unpack_names("group_names", tree.extra)) != len(tree.extra["group_docs"]):
