@@ -131,7 +131,7 @@ PREDICTED = (
 
 
 class Programs(NamedTuple):
-    """What is needed of systems that are not ours nor in this python.
+    """Programs and files of the systems that this python cannot run.
 
     graph_tool, bertopic: a python that has the package. embeddings: a folder of ``CORPUS.npy``, a
     row of numbers per document. hca: the program. commands: by the names of further systems.
@@ -166,7 +166,7 @@ class Programs(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What a cell may take. minutes: wall time. resamples: of the support."""
+    """Limits of a cell. minutes: wall time. resamples: their number for the support."""
 
     minutes: float
     resamples: int

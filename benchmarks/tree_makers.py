@@ -57,7 +57,7 @@ PEER_SWEEPS = 500
 
 
 class Part(NamedTuple):
-    """What a tree is made of, and the name of the system that makes it."""
+    """The input of a tree, and the name of the system that makes the tree."""
 
     counts: sparse.csr_array
     vocab: tuple[str, ...]

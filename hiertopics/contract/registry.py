@@ -276,7 +276,7 @@ def refuse_unfitted(name: str) -> None:
 
 
 class Asked(NamedTuple):
-    """What a name asks for: a backend by its full name, and variants of it by theirs."""
+    """The full name of a backend, and the names of its variants, that one name stands for."""
 
     backend: str
     variants: tuple[str, ...]

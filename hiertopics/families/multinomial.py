@@ -41,7 +41,7 @@ class Inference(InferenceConfig, frozen=True, kw_only=True):
         int,
         Meta(
             ge=0,
-            description="Total number of iterations, of which one is enough.",
+            description="Total number of iterations. One iteration is enough.",
             extra_json_schema=UNOFFERED,
         ),
     ] = 1

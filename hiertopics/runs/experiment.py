@@ -152,7 +152,7 @@ def _built(
     made: int,
     typed: Collection[str] = (),
 ) -> Experiment:
-    """Build the experiment of a backend; what is left out means what it meant at ``made``.
+    """Build the experiment of a backend; a missing setting has its default of version ``made``.
 
     typed: layers that a user wrote. Former names in them are told on stderr; a run keeps those that
     it was made with, and nobody has to change them.

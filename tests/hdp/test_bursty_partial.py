@@ -149,7 +149,7 @@ def table_input(process: tuple[float, float], counts: Any, *, held: bool = False
 
 
 def test_the_kernel_visits_what_the_posterior_says(law: tuple[list[State], F64]) -> None:
-    """T3 by many documents side by side, each of which has its own numbers."""
+    """Case T3 of the theory: many equal documents, each with its own random numbers."""
     n_docs, states_law = 4000, law
     corpus = corpus_of(np.tile([4, 1, 2], (n_docs, 1)))
     data = lay_out(corpus, 2)
@@ -534,7 +534,7 @@ def test_shards_workers_and_processes_change_no_bit() -> None:
 
 
 def test_the_log_joint_is_that_of_full_collapse() -> None:
-    """Of the same topics of tables and parameters, by the other layout."""
+    """Both samplers get the same topics of tables and the same parameters."""
     state, data, settings = fit(bursty_partial.one, REPEATED, 8, **BURSTY)
     other_settings = settings_of(bursty_gibbs.one, **{**BURSTY, "collapse": "full"})
     other, laid = begin(bursty_gibbs.one, REPEATED, other_settings)

@@ -346,7 +346,7 @@ def test_a_corpus_without_repeats_ends_in_the_plain_draw(how: str, shards: int) 
 
 @pytest.mark.parametrize("how", ["sparse", "dense"])
 def test_a_large_b_ends_in_the_plain_draw(how: str) -> None:
-    """From the same nodes of all tokens, each of which has a table of its own."""
+    """Both samplers begin with the same nodes, and each token has its own table."""
     corpus = repeated()
     settings = settings_of(gibbs.one, **PLAIN, sweep=how)
     plain, data = begin(gibbs.one, corpus, settings)

@@ -159,7 +159,7 @@ def test_former_names_in_the_config_of_a_run_keep_their_meaning_and_nobody_is_to
     text = (run / "config.yaml").read_text(encoding="utf-8")
     assert "sample_gamma: true\n" in text and "sample_level_prior: false\n" in text
     for experiment in (RunDir(run).experiment, read_experiment({}, run / "config.yaml")):
-        assert experiment.inference.hold == ("level_prior",)  # type: ignore[attr-defined]
+        assert msgspec.to_builtins(experiment.inference)["hold"] == ("level_prior",)
     assert capsys.readouterr().err == ""
 
 

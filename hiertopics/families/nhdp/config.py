@@ -128,7 +128,7 @@ class VariationalModel(Model, frozen=True, kw_only=True):
 
 
 class GibbsModel(Model, frozen=True, kw_only=True):
-    """The priors and the shape of the tree, of which a sampler draws more; bursts of documents."""
+    """The priors and the shape of the tree for a sampler, and the bursts of documents."""
 
     eta: Annotated[
         float,

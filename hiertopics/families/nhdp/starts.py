@@ -71,9 +71,9 @@ ROUNDS = 10
 """Of the theta of documents that the flat topics have not seen."""
 
 FIRST, INSIDE, TOGETHER = 0.3, 0.5, 0.15
-"""Of the start's iterations: for the branches, if they are topics; for the topics within each and
-for the topics of all branches together, if there are names or bursts. Otherwise all iterations are
-for the topics within each."""
+"""Shares of the start's iterations. FIRST is for branches that are topics. With names or bursts,
+INSIDE is for the topics within each branch, and TOGETHER for the topics of all branches together.
+Without names and bursts, all iterations are for the topics within each branch."""
 
 LONG = 500
 """Tokens of a document, on average, from which topics are found in all branches together."""
