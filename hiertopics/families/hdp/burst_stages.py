@@ -84,7 +84,7 @@ def redraw_process(
 
 
 def _learn(state: Any, data: Any, context: Context, documents: Documents) -> None:
-    """Take the discount and concentration that documents put aside ask for."""
+    """Learn discount and concentration from the documents that are put aside."""
     docs = gibbs_aside.documents_aside(documents.tables(state), data)
     pairs = [documents.pairs(data, doc) for doc in docs.tolist()]
     learned = gibbs_aside.learn(_held_topics(state, data, documents), docs, pairs, context)
