@@ -131,7 +131,6 @@ CHANGES: tuple[Change, ...] = (
     ),
     *(Change(3, backend, "inference.burst_aside", 100) for backend in ASIDE),
     Change(3, "hdp-gibbs", "inference.burst_aside", 0),
-    Change(3, "nhdp-variational", "inference.start_passes", 200),
     Change(3, "nhdp-variational", "inference.start_words", 3000),
     *(
         Change(3, backend, key, before)
@@ -145,6 +144,7 @@ CHANGES: tuple[Change, ...] = (
     Change(3, "nhdp-gibbs", "inference.sweep", "dense"),
     Change(4, "tssb-mcmc", "inference.start", "insertion"),
     *(Change(4, backend, "inference.hold", held) for backend, held in HELD.items()),
+    Change(5, "nhdp-variational", "inference.start_passes", 200),
 )
 
 

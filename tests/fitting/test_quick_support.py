@@ -147,9 +147,9 @@ def test_what_support_says_of_all_nodes_takes_its_place_and_stays(run: Path, cal
 
 def test_resamples_of_support_are_short_where_the_backend_says_so() -> None:
     short = variational.short(settings_of(variational)).inference
-    assert (short.start_passes, short.start_iterations, short.iterations) == (60, 30, 5)
+    assert (short.start_iterations, short.iterations) == (30, 5)
     assert short.start_words == 40
-    told = {"start_passes": 10, "start_iterations": 20, "iterations": 1, "start_words": 9}
+    told = {"start_iterations": 20, "iterations": 1, "start_words": 9}
     short = variational.short(settings_of(variational, **told)).inference
-    assert (short.start_passes, short.start_iterations, short.iterations) == (3, 3, 1)
+    assert (short.start_iterations, short.iterations) == (3, 1)
     assert short.start_words == 9

@@ -51,6 +51,14 @@ def planted() -> sparse.csr_array:
     return sparse.csr_array(np.array(rows, float))
 
 
+def weakly_planted(seed: int) -> sparse.csr_array:
+    """Return documents of SUBJECTS subjects, half of whose words say nothing of the subject."""
+    rng = np.random.default_rng(seed)
+    chance = 0.5 * rng.dirichlet(np.full(60, 0.5), SUBJECTS) + 0.5 / 60
+    rows = [rng.multinomial(15, chance[doc // 2 % SUBJECTS]) for doc in range(40 * SUBJECTS)]
+    return sparse.csr_array(np.array(rows, float))
+
+
 COUNTS = planted()
 PAIR_DOC = np.repeat(np.arange(COUNTS.shape[0]), np.diff(COUNTS.indptr))
 
@@ -62,6 +70,34 @@ def test_branches_are_subjects() -> None:
     found = [np.bincount(branch[own & (s == PAIR_DOC % SUBJECTS)]) for s in range(SUBJECTS)]
     assert len({int(row.argmax()) for row in found}) == SUBJECTS
     assert all(row.max() > 0.95 * row.sum() for row in found)
+
+
+def test_subsamples_leave_out_each_document_once() -> None:
+    """Each tenth document, and none twice; a single document has no subsample."""
+    rows = [branching.subsamples(COUNTS[:n_docs], branching.WHOLE) for n_docs in (1, 4, 25)]
+    some = [list(found) for found in rows]
+    assert [len(found) for found in some] == [0, 4, branching.EVERY]
+    for n_docs, found in zip((4, 25), some[1:], strict=True):
+        whole = COUNTS[:n_docs].toarray()
+        left_out = [whole.sum(axis=0) - part.toarray().sum(axis=0) for part in found]
+        assert (sum(left_out) == whole.sum(axis=0)).all()
+        assert {part.shape[0] for part in found} <= {n_docs - 3, n_docs - 2, n_docs - 1}
+    first = some[2][0].toarray()
+    assert (first == np.delete(COUNTS[:25].toarray(), [0, 10, 20], axis=0)).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_subsamples_make_branches_come_back(seed: int) -> None:
+    """Branches of two halves of a corpus are nearer to each other than those of one factorisation."""
+    weak = weakly_planted(seed)
+    halves = [sparse.csr_array(weak[first::2]) for first in (0, 1)]
+
+    def affinity(n_subsamples: int) -> float:
+        effort = branching.WHOLE._replace(subsamples=n_subsamples)
+        topics = [branching.branch_topics(half, SUBJECTS, effort=effort) for half in halves]
+        return float((np.sqrt(topics[0]) @ np.sqrt(topics[1]).T).max(axis=1).mean())
+
+    assert affinity(branching.EVERY) > affinity(0) + 0.05
 
 
 def test_groups_are_areas() -> None:

@@ -1,12 +1,13 @@
 """Few branches that come back, and groups of them (theory/nhdp 6.1).
 
-The corpus is factorised three times, its counts weighted in three ways. What the three have in
-common are the branches, and branches whose documents are about the same stand in one group.
+The corpus and subsamples of its documents are factorised, each three times, with their counts
+weighted in three ways. What all factorisations have in common are the branches, and branches whose
+documents are about the same stand in one group.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -33,15 +34,21 @@ CHANCE = 1e-12
 """Of a word in a branch that does not have it."""
 
 
+EVERY = 10
+"""Documents from one that a subsample leaves out to the next."""
+
+
 class Effort(NamedTuple):
     """How long branches are looked for.
 
-    powers, passes: of ``factors``. rounds: that divide documents among branches. vectors: singular
-    ones, in which documents are compared.
+    powers, passes: of ``factors``. subsamples: factorised besides the corpus, at most EVERY.
+    rounds: that divide documents among branches. vectors: singular ones, in which documents are
+    compared.
     """
 
     powers: int = factors.POWERS
-    passes: int = factors.PASSES
+    passes: int = 50
+    subsamples: int = EVERY
     rounds: int = 20
     vectors: int = 50
 
@@ -51,7 +58,8 @@ class Effort(NamedTuple):
         wide = n_branches + factors.FURTHER
         factorisation = products * wide + 2 * self.passes * n_branches
         compared = products * (self.vectors + factors.FURTHER)
-        return len(WEIGHTS) * factorisation + self.rounds * n_branches + compared
+        n_factorisations = len(WEIGHTS) * (1 + self.subsamples)
+        return n_factorisations * factorisation + self.rounds * n_branches + compared
 
 
 WHOLE = Effort()
@@ -96,13 +104,10 @@ def branch_topics(
     clusters by Ward's linkage; a branch is the mean of a cluster. The first are those of the
     names: of the clusters that have their rows.
     """
-    rarity = factors.logarithms((1.0 + counts.shape[0]) / (1.0 + _documents_with(counts)))
-    found = [factors.unit(_around(counts, seeds) * rarity)]
-    for weigh in WEIGHTS:
-        weighted = _weighted(counts, weigh(counts.data) * rarity[counts.indices])
-        basis = factors.singular(weighted, n_branches, effort.powers)
-        found.append(factors.unit(factors.non_negative(weighted, basis, effort.passes)[1]))
-    rows, n_names = np.concatenate(found), len(seeds.names)
+    rarity, n_names = rarities(counts), len(seeds.names)
+    found = [factors.unit(_around(counts, seeds) * rarity), factor_rows(counts, n_branches, effort)]
+    found += [factor_rows(some, n_branches, effort) for some in subsamples(counts, effort)]
+    rows = np.concatenate(found)
     labels = clusters(rows, n_branches)
     means = np.array([rows[labels == label].mean(axis=0) for label in range(labels.max() + 1)])
     # Names of one cluster differ by their own rows.
@@ -110,6 +115,33 @@ def branch_topics(
     rest = np.delete(means, np.unique(labels[:n_names]), axis=0)
     topics = np.concatenate([named, rest]) / np.maximum(rarity, 1 / GRID) + CHANCE
     return np.asarray(topics / topics.sum(axis=1, keepdims=True))
+
+
+def subsamples(counts: sparse.csr_array, effort: Effort) -> Iterator[sparse.csr_array]:
+    """Yield the rows of each subsample that leaves out some document, and has some.
+
+    Subsample i leaves out document i and each that follows EVERY documents after one left out.
+    """
+    place = np.arange(counts.shape[0]) % EVERY
+    for number in range(min(effort.subsamples, counts.shape[0])):
+        kept = np.flatnonzero(place != number)
+        if len(kept):
+            yield sparse.csr_array(counts[kept])
+
+
+def factor_rows(counts: sparse.csr_array, n_branches: int, effort: Effort = WHOLE) -> F64:
+    """Return the factors of the counts in each weighting: rows of length 1, [k, n_words]."""
+    rarity, found = rarities(counts), []
+    for weigh in WEIGHTS:
+        weighted = _weighted(counts, weigh(counts.data) * rarity[counts.indices])
+        basis = factors.singular(weighted, n_branches, effort.powers)
+        found.append(factors.unit(factors.non_negative(weighted, basis, effort.passes)[1]))
+    return np.concatenate(found)
+
+
+def rarities(counts: sparse.csr_array) -> F64:
+    """Return log((1 + D) / (1 + df)) of each word, float64 [n_words]."""
+    return factors.logarithms((1.0 + counts.shape[0]) / (1.0 + _documents_with(counts)))
 
 
 def homes(counts: sparse.csr_array, branch: I64, theta: F64, phi: F64) -> I64:
@@ -177,7 +209,7 @@ class BranchLinks:
 
 def embedded(counts: sparse.csr_array, effort: Effort = WHOLE) -> F64:
     """Return documents by their words in singular vectors, float64 [n_docs, k], of length 1."""
-    rarity = factors.logarithms((1.0 + counts.shape[0]) / (1.0 + _documents_with(counts))) + 1
+    rarity = rarities(counts) + 1
     damped = 1 + factors.logarithms(counts.data)
     weighted = _weighted(counts, damped * rarity[counts.indices])
     n_vectors = min(effort.vectors, min(weighted.shape) - 1) or 1

@@ -259,7 +259,7 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
     hold: Annotated[tuple[Literal["stop"], ...], Meta(description=f"{HELD} {STOP}")] = ("stop",)
     start: Start = "groups"
     start_iterations: StartIterations = 200
-    start_passes: StartPasses = 200
+    start_passes: StartPasses = 50
     start_words: StartWords = 3000
     responsibilities: Responsibilities = "auto"
     inner_share: InnerShare = 0.8

@@ -21,7 +21,7 @@ from hiertopics.families.nhdp import branching, flat_starts, starts
 from hiertopics.families.nhdp.config import VariationalSettings, sized
 from hiertopics.families.nhdp.documents import USUAL
 
-QUICK = branching.Effort(powers=2, passes=12, rounds=5, vectors=20)
+QUICK = branching.Effort(powers=2, passes=10, subsamples=1, rounds=5, vectors=20)
 """Enough for the groups; the branches below them would need all of it."""
 
 FASTER = 5

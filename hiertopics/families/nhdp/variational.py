@@ -221,7 +221,7 @@ def refit_on_tree(
     return summarise(state, data, settings, context).noting(*told)
 
 
-SHORT = {"start_passes": 0.3, "start_iterations": 0.15, "iterations": 0.2}
+SHORT = {"start_iterations": 0.15, "iterations": 0.2}
 """The part of each number of iterations that is enough for a resample (docs/evaluation.md)."""
 
 FEW_WORDS = 40
