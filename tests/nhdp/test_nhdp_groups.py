@@ -88,7 +88,7 @@ def test_subsamples_leave_out_each_document_once() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_subsamples_make_branches_come_back(seed: int) -> None:
-    """Branches of two halves of a corpus are nearer to each other than those of one factorisation."""
+    """Branches of the halves of a corpus are nearer to each other than without subsamples."""
     weak = weakly_planted(seed)
     halves = [sparse.csr_array(weak[first::2]) for first in (0, 1)]
 
