@@ -176,14 +176,15 @@ def _show(result: Any, price: Any) -> None:
 
     from hiertopics.base.units import format_duration
     from hiertopics.corpus.data.naming import in_order
+    from hiertopics.corpus.data.support import support_told
     from hiertopics.views.render import View, first_levels, for_reading
     from hiertopics.views.render.trees import to_lines
 
     run, tree = result.run, result.run.supported_tree
-    note = "" if tree.transfer is None else tree.transfer.note
-    if tree.transfer is not None:  # said below, where it does not scroll away
-        tree = replace(tree, transfer=tree.transfer._replace(note=""))
     view = View(depth=first_levels(tree))
+    note = support_told(tree, view.depth)
+    if tree.transfer is not None:  # said below, where it does not scroll away
+        tree = replace(tree, transfer=tree.transfer._replace(how="", note=""))
     shown = in_order(tree, run.vocab)
     put_lines(to_lines(shown, run.vocab, for_reading(tree, view), SHOWN_LINES), err=True)
     spent = format_duration(run.manifest["wall_seconds"])
@@ -192,7 +193,9 @@ def _show(result: Any, price: Any) -> None:
         f"model, figures and log are in {run.path}"
     )
     if note:
-        tell(f"{note}; hiertopics support {run.path} says it of all nodes")
+        is_quick = tree.transfer is not None and not tree.transfer.is_of_nodes
+        of_all = f"; hiertopics support {run.path} says it of all nodes"
+        tell(note + of_all * is_quick)
     if price is not None:
         tell(str(price))
     steps = [

@@ -103,7 +103,11 @@ def _put(record: dict[str, Any], form: str) -> None:
         put_table(to_support_table(record))
         put(record["note"])
         put(_interval(record["branches"]))
-        put(f"{record['covered_70']:.0%} at support 0.7 or more; {record['bits']:.2f} bits a token")
+        put(
+            f"{record['covered_50']:.0%} of the words below the root are in a node of support 0.5 "
+            f"or more of any depth, {record['covered_70']:.0%} in one of 0.7; "
+            f"{record['bits']:.2f} bits a token"
+        )
 
 
 def _interval(branches: dict[str, Any]) -> str:

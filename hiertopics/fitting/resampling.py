@@ -17,6 +17,7 @@ from scipy.special import stdtrit
 from hiertopics.base import seeds
 from hiertopics.base.arrays import F64, I64
 from hiertopics.corpus.data.support import (
+    FEWEST,
     Transfer,
     in_tree,
     masses,
@@ -33,10 +34,6 @@ PART = 0.9
 """The share of the training documents in a resample."""
 
 PERMUTATIONS = 20
-
-FEWEST = 3
-"""Resamples that tell how much they differ: of two the 95% interval of a mean has 12.7 standard
-errors on each side."""
 
 CHANCE_ABOVE = 0.025
 """Chance that a mean lies above its interval."""

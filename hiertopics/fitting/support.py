@@ -30,12 +30,14 @@ from hiertopics.contract.model import Context, Settings, Summary
 from hiertopics.contract.observed import kind_of
 from hiertopics.corpus.data.shuffling import shuffle
 from hiertopics.corpus.data.support import (
+    FEWEST,
     Transfer,
     covered,
+    how_found,
+    support_told,
 )
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.fitting.resampling import (
-    FEWEST,
     PART,
     PERMUTATIONS,
     Basis,
@@ -87,9 +89,10 @@ def support(
 
     Keys: run, model (seal of model.npz), resamples, iterations (of each), needed (iterations that a
     fit to a resample needs), part, permutations, settings (those that
-    differ), covered_50, covered_70, bits, by_depth, branches (mean support at depth 1, and low and
-    high of its 95% interval over resamples), null (covered_50 and covered_70 of shuffled
-    words, or None), note, and nodes: id, depth, n_tokens (at and below), documents, words, support;
+    differ), covered_50, covered_70, branches_50, bits, by_depth, branches (mean support at depth 1,
+    and low and high of its 95% interval over resamples), null (covered_50, covered_70, branches_50
+    of shuffled words, or None), note, and nodes: id, depth, n_tokens (at and below), documents,
+    words, support;
     written: whether the run has this support now.
     Raises UsageError, or DataError where the corpus is gone.
     """
@@ -335,7 +338,7 @@ def _null(
     own = basis()
     value = node_support(own, found).value
     told = covered(own.tree, own.theta, own.lengths, value)
-    return {"covered_50": told.covered_50, "covered_70": told.covered_70}
+    return {name: getattr(told, name) for name in ("covered_50", "covered_70", "branches_50")}
 
 
 class Made(NamedTuple):
@@ -363,16 +366,17 @@ def _written(
     """Write support.json under its seal, unless the one before is better; return the content."""
     tree, supported = basis.tree, node_support(basis, found)
     told = covered(tree, basis.theta, basis.lengths, supported.value)
-    record = {
+    record: dict[str, Any] = {
         **headed(len(found), run.seals(["model.npz"])["model.npz"], made.settings),
         "iterations": made.iterations,
         "needed": made.needed,
         **told._asdict(),
         "branches": branch_interval(basis, found),
         "null": null,
-        "note": _note(told.covered_50, len(found), made, null),
         "nodes": node_records(tree, supported),
     }
+    transfer = supported._replace(how=how_found(record))
+    record["note"] = support_told(dataclasses.replace(tree, transfer=transfer))
     for line in _doubts(len(found), made):
         say(f"note: {line}")
     before = _before(run)
@@ -433,14 +437,3 @@ def _how(record: Mapping[str, Any]) -> str:
 
 def _iterations(n: int) -> str:
     return f"{n} iteration{'s' * (n != 1)}"
-
-
-def _note(share: float, n: int, made: Made, null: dict[str, float] | None) -> str:
-    told = f"{share:.0%} of the words below the root stand in branches that come back"
-    how = f"support 0.5 or more, {n} resamples"
-    if n < FEWEST and made.iterations is not None:
-        how += ", too few to tell"
-    if made.iterations is not None and made.is_short:
-        how += f"; {_iterations(made.iterations)} of the {made.needed} that a resample needs"
-    shuffled = "" if null is None else f", {null['covered_50']:.0%} of a shuffled corpus"
-    return f"{told} ({how}){shuffled}"

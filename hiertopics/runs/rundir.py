@@ -33,6 +33,7 @@ from hiertopics.base.axes import (
 from hiertopics.base.errors import HiertopicsError, RunError, UsageError
 from hiertopics.contract.model import Paths
 from hiertopics.corpus.data.membership import branch_counts, branch_members
+from hiertopics.corpus.data.support import how_found
 from hiertopics.corpus.data.tree import NodeSupport, Support, Tree
 from hiertopics.corpus.holdouts.split import Split
 from hiertopics.runs.documents import DOCUMENTS, Documents, read_documents
@@ -379,7 +380,7 @@ class RunDir:
                 return None
             if written.get(OUTLINES):
                 nothing = np.full(self.tree.n_nodes, np.nan)
-                return NodeSupport(nothing, None, str(written["note"]))
+                return NodeSupport(nothing, None, note=str(written["note"]))
             by: dict[str, F64 | None] = {}
             for name in ("documents", "words"):
                 values = np.full(self.tree.n_nodes, np.nan)
@@ -390,7 +391,7 @@ class RunDir:
                 by[name] = values if known else None
             if by["documents"] is None:
                 return None
-            return NodeSupport(by["documents"], by["words"], str(written["note"]))
+            return NodeSupport(by["documents"], by["words"], how_found(written))
 
     def _told(self, nodes: list[dict[str, Any]], name: str) -> F64 | None:
         """Return what tree.json says of each node under a name, if it says so of all of them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -17,14 +18,16 @@ from hiertopics.corpus.data.support import (
     best_overlap,
     collapsed,
     covered,
+    how_found,
     in_tree,
     masses,
     support_of,
+    support_told,
     transfer,
     word_orders,
     word_shares,
 )
-from hiertopics.corpus.data.tree import OUTSIDE
+from hiertopics.corpus.data.tree import OUTSIDE, NodeSupport, Tree
 
 LENGTHS = np.array([10, 20, 10, 10, 10, 20])
 COMMON = np.array([0, 1, 2, 3, 5])
@@ -137,10 +140,52 @@ def test_what_is_covered_and_the_bits_of_what_is_left() -> None:
     found = covered(tree, theta, np.ones(5, np.int64), value)
     assert found.covered_50 == pytest.approx((20 + 30 + 50 + 60) / 210)
     assert found.covered_70 == pytest.approx((30 + 50) / 210)
+    assert found.branches_50 == pytest.approx((20 + 50 + 60) / 220)
     assert found.by_depth == pytest.approx([0.4, 0.525])
     # Nodes 1 and 4 are part of the root, node 6 of node 2: 3 | 4 and 0 | 5 | 6.
     parts = np.array([1, 2, 1, 1]) / 5
     assert found.bits == pytest.approx(-(parts * np.log2(parts)).sum())
+
+
+BACK = np.array([np.nan, 0.2, 0.6, 0.8, 0.1, 0.9, 0.3])
+
+
+def supported(parent: Sequence[int] = PARENT, value: F64 = BACK) -> Tree:
+    """Return a tree whose nodes have this support; branches have 20, 30 and more of the words."""
+    tree = tree_of(parent)
+    weights = np.array([0.1, 0.1, 0.15, 0.15, 0.05, 0.2, 0.25])[: len(parent)]
+    transfer = NodeSupport(value, None, how="20 resamples")
+    return replace(tree, weight=weights, transfer=transfer)
+
+
+def test_the_sentence_counts_and_sums_what_a_view_shows() -> None:
+    """Node 3 comes back below node 1, which does not: its words are of no branch that does."""
+    tree = supported()
+    first = "1 of 2 branches come back, with 60% of all words"
+    how = "(support 0.5 or more, 20 resamples)"
+    assert support_told(tree) == f"{first}, and so do 2 of 4 nodes at depth 2 {how}"
+    assert support_told(tree, 2) == f"{first} {how}"
+    hidden = np.zeros(7, bool)
+    hidden[[2, 5, 6]] = True
+    told = support_told(tree, hidden=hidden)
+    left = "0 of 1 branches come back, with 0% of all words, and so do 1 of 2 nodes at depth 2"
+    assert told == f"{left} {how}"
+    flat = supported([-1] * 7, np.where(np.isnan(BACK), 0.5, BACK))
+    assert support_told(flat) == f"4 of 7 topics come back, with 60% of all words {how}"
+    assert support_told(tree, 1) == support_told(replace(tree, transfer=None)) == ""
+
+
+def test_the_sentence_tells_how_support_was_found() -> None:
+    record = {"resamples": 20, "iterations": 8, "needed": 8, "settings": {}}
+    assert how_found(record) == "20 resamples"
+    few = record | {"resamples": 2, "iterations": 1, "null": {"branches_50": 0.04}}
+    assert how_found(few) == (
+        "2 resamples, too few to tell; 1 iteration of the 8 that a resample needs; "
+        "4% of the words of a shuffled corpus"
+    )
+    # As in runs of 0.2.0, whose shares of shuffled words count nodes of any depth.
+    assert how_found(record | {"null": {"covered_50": 0.1}}) == "20 resamples"
+    assert how_found(record | {"settings": {"against": ["a"]}, "resamples": 1}) == "1 other run"
 
 
 def test_nodes_of_less_support_are_part_of_what_is_above() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -95,7 +96,7 @@ def test_shuffled_words_are_covered_less(tmp_path: Path, planted_file: Path) -> 
     record = support(run, 2, null=True, say=quiet)
     assert record["covered_50"] > 0.5
     assert record["null"]["covered_50"] < 0.1
-    assert record["note"].endswith("of a shuffled corpus")
+    assert record["note"].endswith("of the words of a shuffled corpus)")
 
 
 @pytest.fixture
@@ -112,6 +113,11 @@ def test_views_show_it(copied: Copied, call: Call) -> None:
     record = json.loads(done.out)
     shown = show_tree(path)
     assert shown.splitlines()[0] == record["note"]
+    branches = re.findall(r"^.─ \[\d+\] +([\d.]+)%.* support ([\d.]+)", shown, re.MULTILINE)
+    back = [float(share) for share, value in branches if float(value) >= 0.5]
+    said = re.match(r"(\d+) of (\d+) branches come back, with (\d+)% of all words", shown)
+    assert said is not None and int(said[1]) == len(back) and int(said[2]) == len(branches)
+    assert int(said[3]) == pytest.approx(sum(back), abs=1)
     below = [node for node in record["nodes"] if node["support"] is not None]
     for node in below:
         line = next(line for line in shown.splitlines() if f"[{node['id']}]" in line)

@@ -250,7 +250,16 @@ def test_the_compiler_is_reached_through_one_door() -> None:
             "contract.model",
             ("corpus.data", "contract.engine", "base", "settings.config"),
         ),
-        ("views.render", ("corpus.data.naming", "corpus.data.tree", "base.files", "base.visible")),
+        (
+            "views.render",
+            (
+                "corpus.data.naming",
+                "corpus.data.support",
+                "corpus.data.tree",
+                "base.files",
+                "base.visible",
+            ),
+        ),
     ],
 )
 def test_a_package_knows_its_subject_only(package: str, known: tuple[str, ...]) -> None:

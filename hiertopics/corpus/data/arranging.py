@@ -99,10 +99,11 @@ def _support_of_topics(tree: Tree, topics: I64, n_above: int) -> NodeSupport | N
     """Return the support of topics where they stand now; what is above them has none."""
     if tree.transfer is None:
         return None
-    documents, words, note = tree.transfer
+    documents, words = tree.transfer[:2]
     none = np.full(n_above, np.nan)
     by_words = None if words is None else np.concatenate([none, words[topics]])
-    return NodeSupport(np.concatenate([none, documents[topics]]), by_words, note)
+    moved = np.concatenate([none, documents[topics]])
+    return tree.transfer._replace(documents=moved, words=by_words)
 
 
 def _merges(features: F64) -> tuple[I64, F64]:
@@ -161,7 +162,7 @@ def banded(tree: Tree) -> Tree:
     support = tree.transfer
     if support is not None:
         words = None if support.words is None else support.words[rows]
-        support = NodeSupport(support.documents[rows], words, support.note)
+        support = support._replace(documents=support.documents[rows], words=words)
     return replace(
         tree,
         **own,

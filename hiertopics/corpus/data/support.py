@@ -6,8 +6,8 @@ sets: a node holds tokens of rows, which are documents or words. theory/agreemen
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -18,6 +18,10 @@ from hiertopics.corpus.data.treeshares import TreeShares, tree_shares
 
 LEAST_SHARE = 0.02
 """Smaller shares of a row at and below a node count 0."""
+
+FEWEST = 3
+"""Resamples that tell how much they differ: of two the 95% interval of a mean has 12.7 standard
+errors on each side."""
 
 BAND = 25
 """Words of like frequency that are permuted among each other."""
@@ -127,13 +131,15 @@ class Covered(NamedTuple):
     """The share of a tree that comes back in resamples.
 
     covered_50, covered_70: share of the tokens below the root that stand at or below a node of
-    that support. bits: mutual information of document and node per token, in bits, after every
-    node below 0.5 is part of the next one above it that is not. by_depth: the mean support of the
-    nodes of each depth, the children of the root first.
+    that support, of any depth. branches_50: share of all tokens that stand at or below a child of
+    the root of support 0.5. bits: mutual information of document and node per token, in bits, after
+    every node below 0.5 is part of the next one above it that is not. by_depth: the mean support of
+    the nodes of each depth, the children of the root first.
     """
 
     covered_50: float
     covered_70: float
+    branches_50: float
     bits: float
     by_depth: list[float]
 
@@ -149,9 +155,69 @@ def covered(tree: Tree, theta: sparse.csr_array, lengths: Ints, value: F64) -> C
     for least in (SUPPORTED, 0.7):
         back = _anywhere_above(shares, own >= least)
         parts.append(float(tokens[1:][back[1:]].sum() / below) if below > 0 else 0.0)
+    first = _anywhere_above(shares, (own >= SUPPORTED) & (shares.parent == 0))
+    of_all = float(tokens[first].sum() / max(float(tree.n_tokens.sum()), 1.0))
     depth = _depths(shares)
     by_depth = [float(own[depth == level].mean()) for level in range(1, int(depth.max()) + 1)]
-    return Covered(parts[0], parts[1], _bits(tree, theta, lengths, shares, own), by_depth)
+    bits = _bits(tree, theta, lengths, shares, own)
+    return Covered(parts[0], parts[1], of_all, bits, by_depth)
+
+
+def support_told(tree: Tree, depth: int | None = None, hidden: Bools | None = None) -> str:
+    """Return what of a tree comes back, in one sentence without a full stop; "" if unknown.
+
+    How many nodes of each depth come back, and which share of all tokens stands at or below those
+    of the first depth: what a reader of the view counts and sums. depth: levels that the view
+    shows; None: all. hidden: bool [n_nodes], nodes that it does not show.
+    """
+    support = tree.transfer
+    if support is None or not support.is_of_nodes:
+        return "" if support is None else support.note
+    gone = np.isnan(support.value) if hidden is None else np.isnan(support.value) | hidden
+    levels = _levels(tree, tree.shown[~gone[tree.shown]], depth)
+    if not support.how or not levels:
+        return ""
+    back = support.value >= SUPPORTED
+    first, *deeper = levels
+    share = tree.subtree_weight[first[back[first]]].sum()
+    what = "branches" if _has_levels(tree) else "topics"
+    tokens = "words" if tree.vectors is None else "rows"
+    told = f"{back[first].sum()} of {len(first)} {what} come back, with {share:.0%} of all {tokens}"
+    for place, nodes in enumerate(deeper):
+        told += " and" if place else ", and so do"
+        told += f" {back[nodes].sum()} of {len(nodes)} nodes at depth {tree.depth[nodes[0]]}"
+    return f"{told} (support {SUPPORTED:g} or more, {support.how})"
+
+
+def _has_levels(tree: Tree) -> bool:
+    """Tell whether depths of a tree mean something: not those of flat topics that were arranged."""
+    return not tree.is_flat and tree.arrangement is None
+
+
+def _levels(tree: Tree, nodes: I64, depth: int | None) -> list[I64]:
+    """Return the nodes of each depth above ``depth``; of a tree without levels all in one."""
+    if depth is not None:
+        nodes = nodes[tree.depth[nodes] < depth]
+    level = tree.depth[nodes] if _has_levels(tree) else np.zeros(len(nodes), np.int32)
+    return [nodes[level == one] for one in np.unique(level)]
+
+
+def how_found(record: Mapping[str, Any]) -> str:
+    """Return how the support of a record of support.json was found, in a few words."""
+    n, iterations = int(record["resamples"]), record.get("iterations")
+    if "against" in record.get("settings", ()):
+        return f"{n} other run{'s' * (n != 1)}"
+    told = f"{n} resamples"
+    if n < FEWEST:
+        told += ", too few to tell"
+    needed = record.get("needed")
+    if iterations is not None and needed is not None and iterations < needed:
+        told += f"; {iterations} iteration{'s' * (iterations != 1)}"
+        told += f" of the {needed} that a resample needs"
+    shuffled = (record.get("null") or {}).get("branches_50")
+    if shuffled is not None:
+        told += f"; {shuffled:.0%} of the words of a shuffled corpus"
+    return told
 
 
 def _depths(shares: TreeShares) -> I64:

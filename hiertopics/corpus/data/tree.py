@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics.base.arrays import F64, I8, I32, I64
+from hiertopics.base.arrays import F64, I8, I32, I64, Bools
 from hiertopics.base.axes import (
     Axes,
     declared,
@@ -84,11 +84,13 @@ class NodeSupport(NamedTuple):
     """How far each node comes back in trees of resamples, 0 to 1 (``corpus.data.support``).
 
     documents: float64 [n_nodes], by documents; words: by words, None where there are none; NaN for
-    a single root and what is outside. note: what of the whole tree comes back, in one sentence.
+    a single root and what is outside. how: what it was found by, in a few words. note: where
+    nothing is known of single nodes, what is known of all branches, in one sentence.
     """
 
     documents: F64
     words: F64 | None
+    how: str = ""
     note: str = ""
 
     @property
@@ -414,7 +416,15 @@ Labels = Mapping[int, Label]
 NONE: Labels = {}
 
 
+def hidden_nodes(tree: Tree, labels: Labels) -> Bools:
+    """Return which rows are hidden, themselves or by a node above them, bool [n_nodes]."""
+    hidden = np.array([labels.get(node, Label()).hidden for node in range(tree.n_nodes)])
+    if not hidden.any():
+        return hidden
+    found: Bools = tree.above @ hidden > 0
+    return found
+
+
 def n_hidden(tree: Tree, labels: Labels) -> int:
     """Return the number of nodes that are hidden, themselves or by a node above them."""
-    hidden = np.array([labels.get(node, Label()).hidden for node in range(tree.n_nodes)])
-    return int(np.count_nonzero((tree.above @ hidden)[tree.shown]))
+    return int(np.count_nonzero(hidden_nodes(tree, labels)[tree.shown]))

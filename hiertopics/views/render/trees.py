@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from hiertopics.base.visible import Line, Span, plain, visible
-from hiertopics.corpus.data.tree import ROOT, Tree
+from hiertopics.corpus.data.support import support_told
+from hiertopics.corpus.data.tree import ROOT, Tree, hidden_nodes
 from hiertopics.views.render import View, comes_back, is_weak, share
 
 
@@ -33,8 +34,8 @@ def to_lines(tree: Tree, vocab: Sequence[str], view: View, limit: int | None = N
         lines = [*lines[:limit], [Span(f"... and {len(lines) - limit} more", "aside")]]
     if tree.arrangement is not None:
         lines.insert(0, [Span(tree.arrangement.note, "aside")])
-    if tree.transfer is not None and tree.transfer.note:
-        lines.insert(0, [Span(tree.transfer.note, "aside")])
+    if told := support_told(tree, view.depth, hidden_nodes(tree, view.labels)):
+        lines.insert(0, [Span(told, "aside")])
     return lines
 
 
@@ -102,7 +103,7 @@ def to_html(tree: Tree, vocab: Sequence[str], view: View, notes: Sequence[str] =
 def to_lists(tree: Tree, vocab: Sequence[str], view: View, notes: Sequence[str] = ()) -> str:
     """Return the notes and the lists of ``to_html`` alone, for a page with its own style."""
     above = ([] if tree.arrangement is None else [tree.arrangement.note]) + [*notes]
-    above += [] if tree.transfer is None or not tree.transfer.note else [tree.transfer.note]
+    above += filter(None, [support_told(tree, view.depth, hidden_nodes(tree, view.labels))])
     return "".join([*(f"<p>{_safe(note)}</p>\n" for note in above), *_pieces(tree, vocab, view)])
 
 

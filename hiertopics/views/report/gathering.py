@@ -18,7 +18,8 @@ from hiertopics.corpus.data.columns import Kind, binned, kind_of
 from hiertopics.corpus.data.corpus import Tags
 from hiertopics.corpus.data.groups import groups_of
 from hiertopics.corpus.data.naming import in_order
-from hiertopics.corpus.data.tree import ROOT, Tree
+from hiertopics.corpus.data.support import support_told
+from hiertopics.corpus.data.tree import ROOT, Tree, hidden_nodes
 from hiertopics.runs.edits import MERGE, MOVE, SPLIT
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir
@@ -211,7 +212,7 @@ class _Gathering:
                 "paths": run.paths is not None and tree.arrangement is None,
                 "others": None if tree.support is None else tree.support.n_others,
                 "edits": _edits_of(run),
-                "come_back": None if tree.transfer is None else tree.transfer.note,
+                "come_back": support_told(tree, hidden=hidden_nodes(tree, self.labels)) or None,
             },
         )
         box.put("words", [run.vocab[word] for word in listed.tolist()])

@@ -11,6 +11,7 @@ from scipy import sparse
 from hiertopics.base.arrays import F64, I64
 from hiertopics.corpus.data.columns import moments
 from hiertopics.corpus.data.corpus import Tags
+from hiertopics.corpus.data.support import support_told
 from hiertopics.corpus.data.tree import ROOT, Tree
 from hiertopics.views.render import comes_back
 from hiertopics.views.report.documents import Shares
@@ -116,8 +117,8 @@ def _largest(lead_input: LeadInput, branches: I64) -> list[Piece]:
 
 
 def _support(tree: Tree) -> list[Piece]:
-    note = "" if tree.transfer is None else tree.transfer.note
-    return [f"{note.rstrip('.')}."] if note else []
+    told = support_told(tree)
+    return [f"{told}."] if told else []
 
 
 def _nowhere(lead_input: LeadInput, below: F64) -> list[Piece]:
