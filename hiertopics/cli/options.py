@@ -13,6 +13,7 @@ import click
 from hiertopics.base.errors import OutputError
 from hiertopics.base.visible import Line, Span, plain, steady
 from hiertopics.cli.completing import RUN, SETTING
+from hiertopics.cli.habits import HintingCommand
 
 if TYPE_CHECKING:
     from hiertopics.fitting.reshaping import Reshaped
@@ -67,7 +68,7 @@ OPTION_SECTIONS = {
 """Options that many commands have, by what they are for; what is not here comes first."""
 
 
-class SectionedCommand(click.Command):
+class SectionedCommand(HintingCommand):
     """A command of many options, which its help shows in sections."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
