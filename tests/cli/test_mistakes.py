@@ -17,12 +17,27 @@ FILES = {
     "abstracts.csv": b"year,abstract\n1990,aa bb\n",
     "latin.csv": b"text\ncaf\xe9\n",
     "one.txt": b"aa bb\ncc\n",
+    "all.csv": b"title;abstract;year\naa;bb cc;1990\ncaf\xe9;bb cc;1990\n",
+    "quoted.csv": b'"title";"abstract"\n"caf\xe9";"bb cc"\n',
+    "latin-header.csv": b"t\xeftre;abstract\naa;bb cc\n",
     "a.pdf": b"%PDF-1.4\n",
     "good.ldac": b"2 0:1 1:2\n2 1:1 2:3\n1 0:4\n",
 }
 
 MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
     "a csv of semicolons": (("fit", "semi.csv"), r"parted by ';': -s data\.delimiter=';'"),
+    "semicolons, another name and an older encoding": (
+        ("fit", "all.csv"),
+        r"all\.csv:1: .*-s data\.delimiter=';'.*--text-field abstract.*line 3.*=cp1252",
+    ),
+    "the same in quotes": (
+        ("fit", "quoted.csv"),
+        r"quoted\.csv:1: .*-s data\.delimiter=';'.*--text-field abstract.*line 2.*=cp1252",
+    ),
+    "the same where the header has the older encoding": (
+        ("fit", "latin-header.csv"),
+        r"header\.csv:1: .*data\.encoding=cp1252.*-s data\.delimiter=';'.*--text-field abstract",
+    ),
     "a text under another name": (("fit", "abstracts.csv"), "as --text-field abstract"),
     "an older encoding": (("fit", "latin.csv"), r"latin\.csv:2: .*-s data\.encoding=cp1252"),
     "a single text": (("fit", "one.txt"), "--lines takes each line"),
@@ -44,6 +59,25 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
         ("fit", "good.ldac", "-s", "data.stop_words=de"),
         r"data\.stop_words: de is no language; did you mean german\?",
     ),
+    "an option for the number of topics": (
+        ("fit", "good.ldac", "--topics", "20"),
+        r"no such option '--topics'; it is -s model\.truncation=20$",
+    ),
+    "an option for the number of topics of a flat model": (
+        ("fit", "-b", "lda-gibbs", "good.ldac", "--n-topics=20"),
+        r"'--n-topics'; it is -s model\.n_topics=20$",
+    ),
+    "an option for iterations": (("fit", "good.ldac", "--epochs", "9"), "it is --iterations 9$"),
+    "an option for the seed": (("fit", "good.ldac", "--random-state"), "it is --seed N$"),
+    "a setting as an option": (
+        ("fit", "good.ldac", "--min-df", "3"),
+        r"'--min-df'; it is -s data\.min_df=3$",
+    ),
+    "an option with a wrong letter": (
+        ("fit", "good.ldac", "--iteratons", "4"),
+        "Did you mean '--iterations'",
+    ),
+    "an option like none": (("fit", "good.ldac", "--zzz"), r"No such option '--zzz'\.$"),
     "help for no command": (("help", "fti"), "did you mean 'fit'"),
 }
 

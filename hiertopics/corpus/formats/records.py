@@ -12,6 +12,8 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -38,6 +40,8 @@ LONGEST_FIELD = 2**31 - 1
 ENCODING = "name its encoding, as -s data.encoding=cp1252, or convert it first"
 MISSING = frozenset(("", "nan", "na", "n/a", "#n/a", "<na>", "null", "none"))
 """Texts that other programs write for no text, in small letters."""
+PEEKED = 10_000
+"""Lines that are looked at for letters of another encoding, once something else is wrong."""
 DELIMITERS = {";": "';'", "\t": "tab", "|": "'|'"}
 """What parts tables that commas do not part, and what ``data.delimiter`` calls it."""
 TEXTUAL = (
@@ -244,16 +248,43 @@ def _require(source: Source, values: Mapping[str, Any], line: int | None) -> Non
     for field in _wanted(source):
         if field not in values:
             what = f"no field {field!r}; there are {listed(list(values)) or 'none'}"
-            raise DataError(source.path, what + _field_hint(source, field, values), line)
+            what += _field_hint(source, field, values) + _encoding_hint(source, line)
+            raise DataError(source.path, what, line)
 
 
 def _field_hint(source: Source, field: str, values: Mapping[str, Any]) -> str:
     """Return what to do about a field that is lacking."""
     first = next(iter(values), "")
-    if source.format == "csv" and source.delimiter is None and len(values) == 1:
-        for mark, called in DELIMITERS.items():
-            if mark in first:
-                return f"; columns seem to be parted by {called}: -s data.delimiter={called}"
+    mark = _other_delimiter(source, first) if len(values) == 1 else None
+    if mark is None:
+        return _text_field_hint(source, field, values)
+    columns = dict.fromkeys(first.split(mark))
+    hint = _delimiter_hint(mark)
+    return hint if field in columns else hint + _text_field_hint(source, field, columns)
+
+
+def _other_delimiter(source: Source, row: str) -> str | None:
+    """Return what parts the header of a table that no comma parts; None if nothing seems to."""
+    if source.format != "csv" or source.delimiter is not None:
+        return None
+    return next((mark for mark in DELIMITERS if mark in row), None)
+
+
+def _encoding_hint(source: Source, line: int | None) -> str:
+    """Return the first line after the header's that is no UTF-8 text, and what to do about it."""
+    if source.format not in ("csv", "tsv") or line != 1 or not source.path.is_file():
+        return ""
+    try:
+        for _ in islice(_text_rows(source), PEEKED):
+            pass
+    except DataError as error:
+        return f"; line {error.line} is {error.what}"
+    return ""
+
+
+def _text_field_hint(source: Source, field: str, values: Mapping[str, Any]) -> str:
+    """Return which field of a record, or of a header, seems to hold the text."""
+    first = next(iter(values), "")
     if source.text_field is not None or field != DEFAULT_TEXT_FIELD or not values:
         return ""
     small = {name.lower(): name for name in values}
@@ -359,7 +390,7 @@ def _table_rows(source: Source) -> Iterator[_Row]:
     if any(numbered) and not all(numbered):
         raise UsageError("fields are either all numbers (no header) or all names (a header)")
     header: list[str] = []
-    for number, cells in _csv_lines(source) if source.format == "csv" else _tsv_lines(source):
+    for number, cells in _table_lines(source):
         if not header:
             header = [str(column) for column in range(len(cells))] if any(numbered) else cells
             _check_header(source, header, number)
@@ -386,6 +417,29 @@ def _check_header(source: Source, header: list[str], line: int | None) -> None:
             raise DataError(source.path, f"several columns are called {field!r}{hint}", line)
 
 
+def _table_lines(source: Source) -> Iterator[tuple[int, list[str]]]:
+    """Yield the cells of each row with its line; what is wrong with the first is told at once."""
+    table = _csv_lines(source) if source.format == "csv" else _tsv_lines(source)
+    try:
+        first = next(table, None)
+    except DataError as error:
+        raise DataError(source.path, error.what + _header_hint(source, error), 1) from error
+    if first is not None:
+        yield first
+        yield from table
+
+
+def _header_hint(source: Source, found: DataError) -> str:
+    """Return what else is wrong with a header that is no UTF-8 text; any bytes are latin-1."""
+    if source.encoding is not None or not source.path.is_file():
+        return ""
+    try:
+        next(_table_rows(replace(source, encoding="latin-1")), None)
+    except DataError as error:
+        return "" if error.what == found.what else f"; {error.what}"
+    return ""
+
+
 def _csv_lines(source: Source) -> Iterator[tuple[int, list[str]]]:
     mark = "\t" if source.delimiter == "tab" else source.delimiter or ","
     reader = csv.reader((row + "\n" for row in _text_rows(source)), delimiter=mark, strict=True)
@@ -397,9 +451,28 @@ def _csv_lines(source: Source) -> Iterator[tuple[int, list[str]]]:
             first = reader.line_num + 1
     except csv.Error as error:
         what = str(error).partition(" - ")[0]  # what follows is advice to programmers
-        raise DataError(source.path, f"broken CSV ({what})", first) from error
+        hint = _broken_hint(source) if first == 1 else ""
+        raise DataError(source.path, f"broken CSV ({what}){hint}", first) from error
     finally:
         csv.field_size_limit(default)
+
+
+def _broken_hint(source: Source) -> str:
+    """Return what to do about a header that another delimiter may part, its columns in quotes."""
+    row = next(_text_rows(source), "") if source.path.is_file() else ""
+    mark = _other_delimiter(source, row)
+    if mark is None:
+        return ""
+    columns = [name.strip('"') for name in row.split(mark)]
+    hint = _delimiter_hint(mark)
+    if DEFAULT_TEXT_FIELD not in columns:
+        hint += _text_field_hint(source, DEFAULT_TEXT_FIELD, dict.fromkeys(columns))
+    return hint + _encoding_hint(source, 1)
+
+
+def _delimiter_hint(mark: str) -> str:
+    called = DELIMITERS[mark]
+    return f"; columns seem to be parted by {called}: -s data.delimiter={called}"
 
 
 def _tsv_lines(source: Source) -> Iterator[tuple[int, list[str]]]:
