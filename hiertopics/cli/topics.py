@@ -28,7 +28,6 @@ from hiertopics.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from hiertopics.runs.rundir import RunDir
     from hiertopics.views.render.records import Grid
 
 COLUMNS = ("id", "share", "own", "documents")
@@ -103,7 +102,7 @@ def topics_command(
     if form == "csv":
         put(_csv(rows, by), nl=False)
     elif form == "vega-lite":
-        put(_chart(target, rows, str(by)))
+        put(_chart(rows, str(by)))
     elif node is not None and by is None:
         put_text(topic_text(rows[0]))
     elif by == "group":
@@ -128,13 +127,11 @@ def _csv(rows: list[dict[str, Any]], by: str | None) -> str:
     return to_csv([tuple(rows[0]) if rows else (), *(row.values() for row in rows)])
 
 
-def _chart(run: RunDir, rows: list[dict[str, Any]], by: str) -> str:
+def _chart(rows: list[dict[str, Any]], by: str) -> str:
     from hiertopics.base.files import to_json
-    from hiertopics.corpus.data.naming import names_of
     from hiertopics.views.render.charts import to_vega_lite
 
-    names = dict(enumerate(names_of(run.tree, run.vocab).texts))
-    return to_json(to_vega_lite(rows, by, names))
+    return to_json(to_vega_lite(rows, by))
 
 
 def _topics(rows: list[dict[str, Any]], with_documents: bool) -> Grid:
@@ -160,12 +157,17 @@ def _topics(rows: list[dict[str, Any]], with_documents: bool) -> Grid:
 
 
 def _by_column(rows: list[dict[str, Any]]) -> Grid:
-    """Return a line per topic and value."""
+    """Return a line per topic and value; a topic without a name is called by the automatic one."""
     from hiertopics.views.render.records import to_table
 
-    columns = tuple(rows[0]) if rows else ()
-    numbers = [name for name in columns if name not in ("name", "value")]
-    return to_table(rows, columns, right=numbers)
+    named = [
+        {"id": row["id"], "topic": row.get("name") or row["auto_name"]}
+        | {key: value for key, value in row.items() if key not in ("id", "name", "auto_name")}
+        for row in rows
+    ]
+    columns = tuple(named[0]) if named else ()
+    numbers = [name for name in columns if name not in ("topic", "value")]
+    return to_table(named, columns, right=numbers)
 
 
 SHOWN_DOCS = 20

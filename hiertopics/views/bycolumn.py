@@ -17,6 +17,7 @@ from scipy import sparse
 from hiertopics.base import seeds
 from hiertopics.base.arrays import F64
 from hiertopics.base.errors import UsageError
+from hiertopics.corpus.data.naming import names_of
 from hiertopics.corpus.data.tree import Labels
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir
@@ -37,11 +38,17 @@ MOST_CELLS = 20_000_000
 
 
 def by_column(
-    run: RunDir, column: str, nodes: Sequence[int] | None, sides: Sequence[str], seed: int
+    run: RunDir,
+    column: str,
+    nodes: Sequence[int] | None,
+    sides: Sequence[str],
+    seed: int,
+    words_by: str | None = None,
 ) -> list[dict[str, Any]]:
     """Return a record for each node and value of a column, nodes in their order, then values.
 
-    Keys: id, name (where somebody named nodes), value, n_docs (documents of that value counted at
+    words_by: the order of the words of automatic names. Keys: id, name (where somebody named
+    nodes), auto_name (the automatic one), value, n_docs (documents of that value counted at
     the node, as by ``--side``), of (all of that value), docs_share (n_docs / of), share, low, high,
     difference (from the documents without that value), difference_low, difference_high; None where
     there are too few documents to tell. Raises UsageError or DataError.
@@ -63,6 +70,7 @@ def by_column(
     totals = np.asarray(members.sum(axis=0)).ravel().astype(int)
     found = _intervals(members, below, seed)
     named_any = any(label.name for label in labels.values())
+    names = names_of(run.tree, run.vocab, words_by=words_by)
     records = []
     for place, node in enumerate(shown):
         for at, value in enumerate(used.tolist()):
@@ -70,6 +78,7 @@ def by_column(
             if named_any:
                 record["name"] = View(labels=labels).label(node).name
             record |= {
+                "auto_name": names.texts[node],
                 "value": tags.names[value],
                 "n_docs": int(counts[place, at]),
                 "of": int(totals[at]),

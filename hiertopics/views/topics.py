@@ -52,7 +52,7 @@ def topics(
         from hiertopics.views.bycolumn import by_column
 
         nodes = None if node is None else [target.require_node(node)]
-        return by_column(target, by, nodes, sides, seed)
+        return by_column(target, by, nodes, sides, seed, words_by)
     if node is not None:
         if by is not None:
             raise UsageError("--by group has no meaning for one topic")

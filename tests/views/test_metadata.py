@@ -235,6 +235,25 @@ def test_every_format_of_topics_by_column_says_the_same(folder: Path, call: Call
             hiertopics.views.bycolumn.MOST_VALUES = before
 
 
+def test_each_row_has_the_name_of_its_topic(folder: Path, call: Call) -> None:
+    """By the name that somebody gave it, otherwise by the one that other views have."""
+    run = folder / "run"
+    wanted = {record["id"]: record["auto_name"] for record in hiertopics.topics(run)}
+    records = hiertopics.topics(run, by="year")
+    assert {record["id"]: record["auto_name"] for record in records}.items() <= wanted.items()
+    first = records[0]["id"]
+    lines = call("topics", run, "--by", "year").out.splitlines()
+    assert lines[0].split()[:3] == ["id", "topic", "value"] and wanted[first] in lines[1]
+    assert call("label", run, first, "Bread and wine").code == 0
+    lines = call("topics", run, "--by", "year").out.splitlines()
+    assert "Bread and wine" in lines[1] and wanted[first] not in lines[1]
+    other = next(record["id"] for record in records if record["id"] != first)
+    assert any(wanted[other] in line for line in lines)
+    table = csv.DictReader(io.StringIO(call("topics", run, "--by", "year", "--format", "csv").out))
+    row = next(table)
+    assert (row["name"], row["auto_name"]) == ("Bread and wine", wanted[first])
+
+
 def test_a_chart_holds_the_records_by_topic(folder: Path, call: Call) -> None:
     """Numbers are drawn as a line in a band, names as points; nothing is loaded."""
     run = folder / "run"

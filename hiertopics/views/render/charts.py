@@ -17,20 +17,17 @@ WIDTH, HEIGHT = 220, 130
 """Of a topic's panel, in pixels."""
 
 
-def to_vega_lite(
-    rows: Sequence[Mapping[str, Any]], column: str, called: Mapping[int, str]
-) -> dict[str, Any]:
+def to_vega_lite(rows: Sequence[Mapping[str, Any]], column: str) -> dict[str, Any]:
     """Return a chart with a panel for each topic, in the order of ``rows``.
 
-    rows: records of ``bycolumn.by_column``. called: the words that topics are called by. Where all
-    values of the column are numbers the share is a line in a band of its interval; else a point for
-    each value, in the order of the records.
+    rows: records of ``bycolumn.by_column``. Where all values of the column are numbers the share is
+    a line in a band of its interval; else a point for each value, in the order of the records.
     """
     numbers = [_number(str(row["value"])) for row in rows]
     in_order = bool(rows) and None not in numbers
     values = [
         {
-            "topic": _title(row, called),
+            "topic": _title(row),
             "value": number if in_order else row["value"],
             **{name: row[name] for name in ("share", "low", "high", "n_docs", "of")},
         }
@@ -52,9 +49,8 @@ def to_vega_lite(
     }
 
 
-def _title(row: Mapping[str, Any], called: Mapping[int, str]) -> str:
-    name = row.get("name") or called.get(row["id"], "")
-    return f"[{row['id']}] {name}".rstrip()
+def _title(row: Mapping[str, Any]) -> str:
+    return f"[{row['id']}] {row.get('name') or row['auto_name']}".rstrip()
 
 
 def _number(text: str) -> float | None:
