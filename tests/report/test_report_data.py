@@ -116,6 +116,23 @@ def test_numbers_of_nodes_are_those_of_the_tree(finished: Finished, tmp_path: Pa
     assert facts["below"]["label"] == "of all words" and facts["weight"]["unlike"] == "below"
 
 
+def test_words_of_a_branch_are_those_at_or_below_it(finished: Finished, tmp_path: Path) -> None:
+    run = RunDir(finished("hlda-variational"))
+    data = data_of(page_of(run.path, tmp_path))
+    tokens = run.tree.below(run.tree.phi * run.tree.n_tokens[:, None])
+    nodes = data["nodes"]
+    n_branches = 0
+    for place, row in enumerate(nodes["id"]):
+        words = [run.vocab.index(data["words"][word]) for word in nodes["branch_words"][place]]
+        assert bool(words) == (nodes["end"][place] > place + 1)
+        shares = tokens[row] / tokens[row].sum()
+        assert nodes["branch_values"][place] == pytest.approx(shares[words], rel=1e-3)
+        best = np.sort(shares)[::-1][: len(words[:10])]
+        assert nodes["branch_values"][place][:10] == pytest.approx(best, rel=1e-3)
+        n_branches += bool(words)
+    assert n_branches > 1
+
+
 def test_words_have_the_topic_that_they_most_probably_come_from(
     finished: Finished, tmp_path: Path
 ) -> None:

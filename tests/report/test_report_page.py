@@ -287,14 +287,18 @@ def test_axe_finds_nothing(
     assert Axe().run(opened.page).response["violations"] == []
 
 
+@pytest.mark.parametrize("branch", [False, True])
 def test_the_slider_orders_words_by_relevance(
-    show: Callable[..., Opened], reports: Callable[[str], Path]
+    show: Callable[..., Opened], reports: Callable[[str], Path], branch: bool
 ) -> None:
     import math
 
     data = data_of(reports("tree"))
-    place = data["nodes"]["n_docs"].index(max(data["nodes"]["n_docs"]))
-    ids, values = data["nodes"]["words"][place], data["nodes"]["values"][place]
+    nodes = data["nodes"]
+    is_branch = [bool(words) for words in nodes["branch_words"]]
+    place = is_branch.index(branch)
+    kind = "branch_" * branch
+    ids, values = nodes[f"{kind}words"][place], nodes[f"{kind}values"][place]
     opened = show(reports("tree"), address=f"t{data['nodes']['id'][place]}")
     for weight in (1.0, 0.6, 0.0):
         opened.page.fill("#relevance", str(weight))
@@ -395,6 +399,7 @@ def test_views_are_handed_out_as_drawings_and_tables(
         "map.csv",
         "words-0.svg",
         "words-0.csv",
+        "own-words-0.csv",
         "year-0.svg",
         "year-0.csv",
         "documents-0.csv",
@@ -510,6 +515,25 @@ def test_every_number_stands_beside_its_topic(
     assert numbers[0] == str(data["nodes"]["branch_docs"][1])
     for number, name in zip(numbers[1:], ("below", "weight"), strict=True):
         assert float(number.rstrip("%")) == pytest.approx(100 * data["nodes"][name][1], abs=0.51)
+
+
+def test_a_branch_leads_with_the_words_at_or_below_it(
+    show: Callable[..., Opened], reports: Callable[[str], Path]
+) -> None:
+    data = data_of(reports("mixed"))
+    nodes = data["nodes"]
+    opened = show(reports("mixed"), address=f"t{nodes['id'][1]}")
+    heads = opened.page.locator("#detail h3").all_text_contents()
+    assert heads[1] == "Words at or below"
+    assert heads.index("Words at or below") < heads.index(
+        next(head for head in heads if head.startswith("Words that stop here"))
+    )
+    first = opened.page.locator("#detail .words .label").first.inner_text()
+    assert first == data["words"][nodes["branch_words"][1][0]]
+    opened.go(f"t{nodes['id'][nodes['branch_words'].index([])]}")
+    heads = opened.page.locator("#detail h3").all_text_contents()
+    assert heads[0] == "Words" and "Words at or below" not in heads
+    assert opened.problems == []
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,7 @@ from hiertopics.views.report.nodes import facts_part, rounded, shortened
 from hiertopics.views.report.packing import Box, size_told
 from hiertopics.views.report.topics import (
     Layout,
+    branch_words_of,
     label_columns,
     lay_out,
     node_part,
@@ -184,8 +185,9 @@ class _Gathering:
             self.left_out.append(f"{fewer}: {self.limit}")
         background = self._background()
         words = words_of(tree, layout, background, max(n_words, 1))
+        branch_ids, branch_values = branch_words_of(tree, layout, background, max(n_words, 1))
         called = self._called(tree, layout)
-        every = [*words.ids, *words.telling, *called, np.empty(0, np.int64)]
+        every = [*words.ids, *branch_ids, *words.telling, *called, np.empty(0, np.int64)]
         listed = np.unique(np.concatenate(every).astype(np.int64))
         frequency = np.zeros(len(run.vocab)) if background is None else background
         listed = listed[np.argsort(-frequency[listed], kind="stable")]
@@ -194,6 +196,9 @@ class _Gathering:
         self.n_listed = len(listed)
         nodes = node_part(tree, layout, words, [self.number[ids] for ids in words.ids])
         nodes |= label_columns(self.labels, layout)
+        if any(map(len, branch_ids)):
+            nodes["branch_words"] = [self.number[ids].tolist() for ids in branch_ids]
+            nodes["branch_values"] = [shortened(values) for values in branch_values]
         nodes["telling"] = [self.number[ids].tolist() for ids in words.telling]
         nodes["called"] = [self.number[ids].tolist() for ids in called]
         flat = bool((layout.parent == ROOT).all())

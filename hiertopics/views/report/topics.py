@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hiertopics.base.arrays import F64, I64
-from hiertopics.corpus.data.tree import FEW_TOKENS, ROOT, Label, Labels, Tree
+from hiertopics.corpus.data.tree import FEW_TOKENS, ROOT, Label, Labels, Tree, by_branch
 from hiertopics.views.render import View
 from hiertopics.views.report.nodes import columns_of, shortened
 
@@ -16,6 +16,8 @@ LAMBDAS = (1.0, 0.8, 0.6, 0.4, 0.2, 0.0)
 """Weights of relevance for which a node's best words are kept: the slider of the page."""
 
 N_TELLING = 12
+
+_NONE = np.empty(0, dtype=np.int64)
 
 
 class Layout(NamedTuple):
@@ -77,6 +79,28 @@ def words_of(tree: Tree, layout: Layout, background: F64 | None, n_words: int) -
         values.append(chances[best])
         telling.append(_telling(tree, layout, place, own))
     return Words("probability", ids, values, telling)
+
+
+def branch_words_of(
+    tree: Tree, layout: Layout, background: F64 | None, n_words: int
+) -> tuple[list[I64], list[F64]]:
+    """Return the words of each branch, chosen as by ``words_of``, and their share of its tokens.
+
+    Of leaves and of vectors none: what is at a leaf is all that it has.
+    """
+    ids, values = [_NONE] * len(layout.rows), [np.empty(0)] * len(layout.rows)
+    if tree.vectors is not None:
+        return ids, values
+    branches = by_branch(tree).phi
+    tokens = tree.below(tree.n_tokens.astype(np.float64))
+    log_background = None if background is None else np.log(np.maximum(background, 1e-300))
+    for place in np.flatnonzero(layout.end > np.arange(1, len(layout.end) + 1)).tolist():
+        row = int(layout.rows[place])
+        chances = branches[row]
+        some = np.flatnonzero(chances * tokens[row] >= FEW_TOKENS)
+        ids[place] = _best(some, chances[some], log_background, n_words)
+        values[place] = chances[ids[place]]
+    return ids, values
 
 
 def telling_words(tree: Tree, node: int, n_words: int) -> I64:

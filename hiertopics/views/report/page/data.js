@@ -228,10 +228,10 @@ class Data {
     return column.doc_value.slice(column.docFirst[doc], column.docFirst[doc + 1]).map((v) => column.values[v]);
   }
 
-  /** Return the words of a node by relevance: weight 1 is by probability, 0 by lift. */
-  ranked(node, weight) {
-    const ids = this.nodes.words[node];
-    const values = this.nodes.values[node];
+  /** Return the words of a node, or of all at and below it, by relevance: weight 1 is by probability, 0 by lift. */
+  ranked(node, weight, ofBranch = false) {
+    const ids = (ofBranch ? this.nodes.branch_words : this.nodes.words)[node];
+    const values = (ofBranch ? this.nodes.branch_values : this.nodes.values)[node];
     const rows = ids.map((id, i) => {
       const share = this.shares ? this.shares[id] : 0;
       const log = Math.log(Math.max(values[i], 1e-300));

@@ -25,6 +25,7 @@ function topicView(page, node) {
   const { name } = labels.of(node);
   const path = data.pathTo(node).slice(0, -1);
   const isBranch = data.every[node].length > 0;
+  const hasWordsBelow = isBranch && Boolean(data.nodes.branch_words);
   return [
     path.length > 0 && h("nav", { class: "crumbs", "aria-label": "Topics above" }, path.map((above) => topicLink(page, above, 2))),
     h("h2", {}, h("span", { class: "id" }, `[${id}] `), told(name || data.calledBy(node, 5).join(" "))),
@@ -33,10 +34,13 @@ function topicView(page, node) {
     facts(page, node),
     naming(page, node),
     editBlock(page, node),
-    isBranch ? childBlock(page, node) : [wordBlock(page, node), tellingBlock(page, node)],
+    isBranch && childBlock(page, node),
+    wordBlock(page, node, hasWordsBelow),
+    !isBranch && tellingBlock(page, node),
     page.data.columns.map((column) => columnBlock(page, node, column)),
-    isBranch && [wordBlock(page, node, "Words that stop here"), tellingBlock(page, node)],
     documentBlock(page, node),
+    hasWordsBelow && ownBlock(page, node),
+    isBranch && tellingBlock(page, node),
   ];
 }
 
@@ -71,13 +75,14 @@ function naming(page, node) {
     h("p", { class: "hint" }, "Kept in this browser. “Save labels.csv” above makes a file of all names."));
 }
 
-function wordBlock(page, node, title = "Words") {
+/** Words as bars, with a slider from frequent to telling ones: of the node, or of all at and below it. */
+function wordBlock(page, node, ofBranch = false) {
   const { data } = page;
-  if (!data.nodes.words[node].length) return null;
+  if (!(ofBranch ? data.nodes.branch_words : data.nodes.words)[node].length) return null;
   const kind = data.tree.values;
   const list = h("ol", { class: "meters words" });
   const out = h("output", { for: "relevance" });
-  const rows = () => data.ranked(node, page.relevance).slice(0, 30);
+  const rows = () => data.ranked(node, page.relevance, ofBranch).slice(0, 30);
   const fill = inkColour(data, node);
   const tellOf = (value) => (kind === "loading" ? short.format(value) : percent(value));
   const draw = () => {
@@ -99,8 +104,19 @@ function wordBlock(page, node, title = "Words") {
   draw();
   const chart = () => rowChart(rows().map((row) => ({ value: row.word, n: row.value, fill, tick: data.shares ? row.share : undefined })), 520, "Words", tellOf);
   const csv = () => [["node", "word", kind, ...(data.shares ? ["share in corpus", "relevance"] : [])], ...rows().map((row) => [data.nodes.id[node], row.word, row.value, ...(data.shares ? [row.share, row.score] : [])])];
-  return section(kind === "loading" ? "Columns" : title, takeaway(`words-${data.nodes.id[node]}`, { svg: chart, csv }), slider, list,
+  const title = kind === "loading" ? "Columns" : ofBranch ? "Words at or below" : "Words";
+  return section(title, takeaway(`words-${data.nodes.id[node]}`, { svg: chart, csv }), slider, list,
     data.shares && h("p", { class: "hint" }, "Bar: how probable the word is here. Mark: in all documents. A word starts a search."));
+}
+
+/** The words that stop at a branch itself, the most probable first. */
+function ownBlock(page, node) {
+  const { data } = page;
+  const shown = data.nodes.weight[node] > 0 ? data.ranked(node, 1).slice(0, 12) : [];
+  if (!shown.length) return null;
+  const id = data.nodes.id[node];
+  const csv = () => [["node", "word", data.tree.values], ...shown.map((row) => [id, row.word, row.value])];
+  return section(`Words that stop here, ${percent(data.nodes.weight[node])} of all`, takeaway(`own-words-${id}`, { csv }), chips(page, shown.map((row) => row.word)));
 }
 
 /** Words that start a search. */
