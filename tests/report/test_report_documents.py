@@ -138,6 +138,23 @@ def test_a_part_of_the_picture_leads_to_its_documents(dated: Path, show: Show) -
     assert totals == "#documents" and sum(data["columns"][0]["totals"]) == N_DOCS
 
 
+def test_a_hidden_branch_is_left_out_of_the_picture(dated: Path, show: Show) -> None:
+    """As labels.csv hides it, or the reader of the page; its part and its line in the legend go."""
+    opened, data = show(dated), data_of(dated)
+    nodes = data["nodes"]
+    branches = [place for place, above in enumerate(nodes["parent"]) if above == 0]
+    legend = opened.page.locator(".legend.keyed a")
+    before = legend.all_text_contents()
+    assert len(before) == len(branches) and "hidden" not in opened.page.inner_text("#detail")
+    opened.go(f"t{nodes['id'][branches[0]]}")
+    opened.page.get_by_text("Name, note, hide").click()
+    opened.page.check("#hide")
+    opened.go("")
+    after = legend.all_text_contents()
+    assert len(after) == len(before) - 1 and set(after) < set(before)
+    assert "Left out: 1 hidden branch." in opened.page.inner_text("#detail")
+
+
 def test_bars_of_the_picture_are_shares_of_all_documents(dated: Path, show: Show) -> None:
     page = show(dated).page
     heights = page.evaluate(

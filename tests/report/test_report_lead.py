@@ -17,6 +17,7 @@ from small_trees import tree_of
 from hiertopics.base.arrays import F64
 from hiertopics.corpus.data.columns import moments
 from hiertopics.corpus.data.corpus import Tags
+from hiertopics.corpus.data.tree import Label
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.report.documents import Shares
 from hiertopics.views.report.lead import LeadInput, lead_part, lead_text
@@ -80,6 +81,19 @@ def test_without_a_topic_no_branch_is_named() -> None:
     for values in (YEARS, ["a", "b"] * 30):
         known = LeadInput(tree, lay_out(tree), shares, {"column": tags_of(values)}, CARD, "words")
         assert "column" not in lead_text(lead_part(known), [])
+
+
+def test_a_hidden_branch_is_counted_and_not_spoken_of() -> None:
+    tree, theta = tree_of([-1, 0, 0]), moving(0.6)
+    below = np.column_stack([np.ones(60), theta[:, 1:]])
+    shares = Shares(sparse.csr_array(theta), sparse.csr_array(below), np.zeros(60, int))
+    tags = {"year": tags_of(YEARS)}
+    known = LeadInput(tree, lay_out(tree), shares, tags, CARD, "words")
+    whole = lead_text(lead_part(known), NAMES)
+    assert "in 2 topics." in whole and "The largest are" in whole and "first grows" in whole
+    without = lead_text(lead_part(known._replace(labels={1: Label(hidden=True)})), NAMES)
+    assert "in 1 topic (1 hidden)." in without and "Over year second shrinks" in without
+    assert "first" not in without and "no branch" not in without
 
 
 def test_a_manifest_without_a_number_of_documents_names_none() -> None:

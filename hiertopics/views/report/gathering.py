@@ -313,7 +313,7 @@ class _Gathering:
         tags = {**self.known.tags, **self.tags}
         tree, layout, shares = self.placed
         nouns = "words" if tree.vectors is None else "rows"
-        known = LeadInput(tree, layout, shares, tags, box.parts["card"], nouns)
+        known = LeadInput(tree, layout, shares, tags, box.parts["card"], nouns, self.labels)
         self._put(box, "lead", [("", partial(lead_part, known))], "the paragraph is left out")
 
     def _put_comparison(self, box: Box) -> None:

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from hiertopics.base.arrays import F64, I64
+from hiertopics.base.arrays import F64, I64, Bools
 from hiertopics.corpus.data.columns import moments
 from hiertopics.corpus.data.corpus import Tags
 from hiertopics.corpus.data.support import support_told
-from hiertopics.corpus.data.tree import ROOT, Tree
+from hiertopics.corpus.data.tree import NONE, ROOT, Labels, Tree, hidden_nodes
 from hiertopics.views.render import comes_back
 from hiertopics.views.report.documents import Shares
 from hiertopics.views.report.topics import Layout
@@ -35,7 +35,7 @@ class LeadInput(NamedTuple):
     """Input of the paragraph.
 
     tags: columns of metadata by name. card: the model card. nouns: of what a tree counts, "words"
-    or, of vectors, "rows".
+    or, of vectors, "rows". labels: of the user; hidden nodes are counted and not spoken of.
     """
 
     tree: Tree
@@ -44,17 +44,25 @@ class LeadInput(NamedTuple):
     tags: Mapping[str, Tags]
     card: Mapping[str, Any]
     nouns: str
+    labels: Labels = NONE
+
+    @property
+    def hidden(self) -> Bools:
+        """Which rows of the tree are hidden, bool [n_nodes]."""
+        return hidden_nodes(self.tree, self.labels)
 
 
 def lead_part(lead_input: LeadInput) -> list[Piece]:
     """Return the paragraph: sentences on size, branches, change, documents that fit nowhere."""
-    branches = branches_of(lead_input.layout)
-    below = np.asarray(lead_input.shares.below[:, branches].toarray())
+    every = branches_of(lead_input.layout)
+    is_shown = ~lead_input.hidden[lead_input.layout.rows[every]]
+    branches = every[is_shown]
+    below = np.asarray(lead_input.shares.below[:, every].toarray())
     sentences = [
         _size(lead_input, branches),
         _largest(lead_input, branches),
-        _support(lead_input.tree),
-        _change(lead_input, branches, below),
+        _support(lead_input),
+        _change(lead_input, branches, below[:, is_shown]),
         _nowhere(lead_input, below),
         _prediction(lead_input.card),
     ]
@@ -88,7 +96,9 @@ def _joined(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _size(lead_input: LeadInput, branches: I64) -> list[Piece]:
-    corpus, n = lead_input.card["corpus"], len(lead_input.layout.rows)
+    corpus, rows = lead_input.card["corpus"], lead_input.layout.rows
+    n_hidden = int(np.count_nonzero(lead_input.hidden[rows]))
+    n = len(rows) - n_hidden
     n_docs = corpus["n_docs"]
     told = "The documents are" if n_docs is None else f"{n_docs:,} documents"
     if lead_input.nouns == "words" and None not in (n_docs, corpus["n_tokens"]):
@@ -97,7 +107,8 @@ def _size(lead_input: LeadInput, branches: I64) -> list[Piece]:
     what = "topic" if n_more <= 0 else "branch"
     many = what if len(branches) == 1 else {"topic": "topics", "branch": "branches"}[what]
     more = f" and {n_more:,} topics below them" if n_more > 0 else ""
-    return [f"{told} in {len(branches):,} {many}{more}."]
+    aside = f" ({n_hidden:,} hidden)" if n_hidden else ""
+    return [f"{told} in {len(branches):,} {many}{more}{aside}."]
 
 
 def _largest(lead_input: LeadInput, branches: I64) -> list[Piece]:
@@ -116,8 +127,8 @@ def _largest(lead_input: LeadInput, branches: I64) -> list[Piece]:
     return [*pieces, "."]
 
 
-def _support(tree: Tree) -> list[Piece]:
-    told = support_told(tree)
+def _support(lead_input: LeadInput) -> list[Piece]:
+    told = support_told(lead_input.tree, hidden=lead_input.hidden)
     return [f"{told}."] if told else []
 
 

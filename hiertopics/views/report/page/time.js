@@ -7,9 +7,10 @@ function timeColumns(data) {
   return data.columns.filter((column) => column.ordered && column.totals.some((total) => total > 1));
 }
 
-/** Of each value of a column the documents of each branch, the largest branch first; the rest is in no branch. */
-function overTime(data, column) {
-  const branches = data.largestFirst(branchesOf(data)).slice(0, MOST_BRANCHES);
+/** Of each value of a column the documents of each branch that is not hidden, the largest branch first; the rest is in none of them. */
+function overTime(page, column) {
+  const { data, labels } = page;
+  const branches = data.largestFirst(branchesOf(data).filter((node) => !labels.hidden(node))).slice(0, MOST_BRANCHES);
   const counts = branches.map((node) => columnRows(data, node, column).map((row) => row.n));
   return { branches, counts };
 }
@@ -19,7 +20,8 @@ function timeBlock(page) {
   const columns = timeColumns(page.data);
   if (!columns.length || branchesOf(page.data).length < 2) return null;
   const column = columns.find((one) => one.name === page.timeBy) || columns[0];
-  const { branches, counts } = overTime(page.data, column);
+  const { branches, counts } = overTime(page, column);
+  const nHidden = branchesOf(page.data).filter((node) => page.labels.hidden(node)).length;
   const host = h("div", { class: "chart" });
   const svg = (width) => stackedChart(page, column, branches, counts, width);
   const csv = () => [["value", "node", "branch", "documents", "of", "share"], ...column.values.flatMap((value, at) => branches.map((node, b) => [value, page.data.nodes.id[node], page.labels.called(node), counts[b][at], column.totals[at], counts[b][at] / column.totals[at]]))];
@@ -33,7 +35,7 @@ function timeBlock(page) {
   ];
   return section(h("span", {}, "Branches over ", told(column.name)), tools, host,
     h("ul", { class: "legend keyed" }, branches.map((node) => h("li", {}, topicLink(page, node, 4)))),
-    h("p", { class: "hint" }, "Share of the documents of each value. A part of a bar leads to its documents."));
+    h("p", { class: "hint" }, `Share of the documents of each value. A part of a bar leads to its documents.${nHidden ? ` Left out: ${nHidden} hidden ${nHidden === 1 ? "branch" : "branches"}.` : ""}`));
 }
 
 /** Bars of shares, a part for each branch. */
