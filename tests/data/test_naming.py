@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Sequence
 
 import numpy as np
@@ -128,3 +129,19 @@ def test_no_order_is_lacking_on_the_command_line_and_others_are_refused(tree: Tr
     assert tuple(ORDERS) == WORDS_BY
     with pytest.raises(UsageError, match="did you mean 'frex'"):
         in_order(tree, VOCAB, "freks")
+
+
+@pytest.mark.parametrize("order", [None, "branch"])
+def test_names_take_little_room_beside_the_tree(order: str | None) -> None:
+    """The topics of a large tree fill a quarter of a gigabyte; no step holds them many times."""
+    rng = np.random.default_rng(0)
+    parent = [-1, *[0] * 9, *(1 + n % 9 for n in range(90))]
+    tree = tree_of(parent, rng.poisson(0.1, (len(parent), 5000)))
+    vocab = [f"w{n}" for n in range(5000)]
+    tracemalloc.start()
+    try:
+        names_of(tree, vocab, words_by=order)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < (2 if order is None else 3.5) * tree.phi.nbytes

@@ -19,11 +19,14 @@ from hiertopics.base.errors import UsageError
 from hiertopics.corpus.data.tree import (
     FEW_TOKENS,
     NO_TOKENS,
+    NODE,
     ROOT,
     Tree,
+    branch_tokens,
     by_branch,
     by_frex,
     by_relevance,
+    root_tokens,
 )
 
 NAME = "name"
@@ -86,39 +89,43 @@ def name_scores(tree: Tree, names: Sequence[I64]) -> list[float | None]:
     scores: list[float | None] = [None] * tree.n_nodes
     if tree.vectors is not None:
         return scores
-    branches = by_branch(tree).phi
-    common = np.zeros(branches.shape, dtype=bool)
-    for row in tree.shown.tolist():
-        common[row, np.argsort(-branches[row], kind="stable")[:AMONG]] = True
-    for row in tree.shown.tolist():
-        near = tree.shown[tree.parent[tree.shown] == tree.parent[row]]
-        near = near[near != row]
-        if len(near) and len(names[row]):
-            true = common[np.ix_(near, names[row])].any(axis=0)
-            scores[row] = float(1 - true.mean())
+    below = branch_tokens(tree)
+    above = tree.parent[tree.shown]
+    for parent in np.unique(above).tolist():
+        siblings = tree.shown[above == parent].tolist()
+        common = {row: _best(below[row], AMONG) for row in siblings}
+        n_true = np.zeros(below.shape[1], dtype=np.int64)
+        for words in common.values():
+            n_true[words] += 1
+        for row in siblings:
+            if len(siblings) > 1 and len(names[row]):
+                of_others = n_true[names[row]] - np.isin(names[row], common[row])
+                scores[row] = float(1 - (of_others > 0).mean())
     return scores
 
 
 def _scores(tree: Tree) -> F64:
     """Return the ranking of names before siblings are told apart, [n_nodes, n_words]."""
-    own = tree.phi * tree.n_tokens[:, None]
-    # A node without tokens at or below it shows its own words.
-    own[tree.n_tokens == 0] = tree.phi[tree.n_tokens == 0] * NO_TOKENS
-    below = tree.below(own)
-    whole = below[tree.parent == ROOT].sum(axis=0)
+    # From the last row on tokens give way to ranks: those of a parent stand until its own turn.
+    ranking = branch_tokens(tree)
+    whole = root_tokens(tree, ranking)
     corpus = whole / max(float(whole.sum()), _TINY)
     is_leaf = ~np.isin(np.arange(tree.n_nodes), tree.parent[tree.shown])
     roots = tree.shown[tree.parent[tree.shown] == ROOT]
-    ranking = tree.phi.copy()
-    for row in tree.shown.tolist():
+    for row in tree.shown[::-1].tolist():
         if len(roots) == 1 and row == roots[0]:
             continue
         above = int(tree.parent[row])
-        rest = (whole if above == ROOT else below[above]) - below[row]
         if is_leaf[row]:
-            ranking[row] = _frex(tree.phi[row], own[row], whole)
+            own = tree.phi[row] * (tree.n_tokens[row] or NO_TOKENS)
+            ranking[row] = _frex(tree.phi[row], own, whole)
         else:
-            ranking[row] = _excess(below[row], rest, corpus)
+            rest = (whole if above == ROOT else ranking[above]) - ranking[row]
+            ranking[row] = _excess(ranking[row], rest, corpus)
+    others = tree.kind != NODE
+    if len(roots) == 1:
+        others[roots[0]] = True
+    ranking[others] = tree.phi[others]
     return ranking
 
 
@@ -256,5 +263,6 @@ def names_of(
     if tree.vectors is not None and tree.has_words and words_by in (None, NAME):
         ordered = by_name(tree, vocab)
     words = name_words(ordered, n_words) if tree.has_words else [_NONE] * tree.n_nodes
+    del ordered  # as large as the tree, which scores measure by another array of this size
     texts = [" ".join(vocab[word] for word in name) for name in words]
     return Names(words, texts, name_scores(tree, words))

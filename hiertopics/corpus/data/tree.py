@@ -299,21 +299,43 @@ class Tree:
         return tree
 
 
+def branch_tokens(tree: Tree) -> F64:
+    """Return the tokens of each word at and below each node, float64 [n_nodes, n_words].
+
+    What has no tokens below it has very few of its own words, in their proportions. One array as
+    large as phi: a large tree has no room for copies.
+    """
+    found = tree.phi * np.where(tree.n_tokens == 0, NO_TOKENS, tree.n_tokens)[:, None]
+    for node in range(tree.n_nodes - 1, -1, -1):
+        if tree.parent[node] != ROOT:
+            found[tree.parent[node]] += found[node]
+    return found
+
+
+def root_tokens(tree: Tree, below: F64) -> F64:
+    """Return the tokens of each word at and below all roots, float64 [n_words].
+
+    below: as ``branch_tokens`` returns it.
+    """
+    whole = np.zeros(below.shape[1])
+    for root in np.flatnonzero(tree.parent == ROOT):
+        whole += below[root]
+    return whole
+
+
 def by_branch(tree: Tree) -> Tree:
     """Return a tree of words whose nodes show their branches, to be looked at only.
 
     phi: p(w | branch), of all tokens at and below a node; words are ranked by
     p(w | branch) log(p(w | branch) / p(w)), by what a branch has more of than the corpus.
     """
-    tokens = tree.phi * tree.n_tokens[:, None]
-    # What has no tokens below it shows its own words.
-    tokens[tree.n_tokens == 0] = tree.phi[tree.n_tokens == 0] * NO_TOKENS
-    tokens = tree.below(tokens)
-    of_branch = tokens / tokens.sum(axis=1, keepdims=True)
-    whole = tokens[tree.parent == ROOT].sum(axis=0)
-    known = np.maximum(of_branch, np.finfo(float).tiny)
-    excess = np.log(known) - np.log(np.maximum(whole / whole.sum(), np.finfo(float).tiny))
-    ranking = of_branch * excess
+    of_branch = branch_tokens(tree)
+    whole = root_tokens(tree, of_branch)
+    of_branch /= of_branch.sum(axis=1, keepdims=True)
+    ranking = np.maximum(of_branch, _TINY)
+    np.log(ranking, out=ranking)
+    ranking -= np.log(np.maximum(whole / whole.sum(), _TINY))
+    ranking *= of_branch
     # A single root has all there is, and nothing more than that: its own words say what it is.
     roots = np.flatnonzero(tree.parent == ROOT)
     if len(roots) == 1:

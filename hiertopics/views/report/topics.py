@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hiertopics.base.arrays import F64, I64
-from hiertopics.corpus.data.tree import FEW_TOKENS, ROOT, Label, Labels, Tree, by_branch
+from hiertopics.corpus.data.tree import FEW_TOKENS, ROOT, Label, Labels, Tree, branch_tokens
 from hiertopics.views.render import View
 from hiertopics.views.report.nodes import columns_of, shortened
 
@@ -91,13 +91,12 @@ def branch_words_of(
     ids, values = [_NONE] * len(layout.rows), [np.empty(0)] * len(layout.rows)
     if tree.vectors is not None:
         return ids, values
-    branches = by_branch(tree).phi
-    tokens = tree.below(tree.n_tokens.astype(np.float64))
+    tokens = branch_tokens(tree)
     log_background = None if background is None else np.log(np.maximum(background, 1e-300))
     for place in np.flatnonzero(layout.end > np.arange(1, len(layout.end) + 1)).tolist():
         row = int(layout.rows[place])
-        chances = branches[row]
-        some = np.flatnonzero(chances * tokens[row] >= FEW_TOKENS)
+        chances = tokens[row] / tokens[row].sum()
+        some = np.flatnonzero(tokens[row] >= FEW_TOKENS)
         ids[place] = _best(some, chances[some], log_background, n_words)
         values[place] = chances[ids[place]]
     return ids, values
