@@ -24,11 +24,11 @@ MOST_FREQUENT, MANY_COMMON = 20, 6
 language."""
 
 EVERYWHERE, FEW_DOCS = 0.8, 20
-"""A word or a line in this share of the documents is boilerplate; a smaller corpus tells no such
-shares."""
+"""A word in this share of the documents is boilerplate; a smaller corpus tells no such shares."""
 
 LIMIT = 0.5
-"""The advised ``data.max_df``."""
+"""The advised ``data.max_df``. A line in more documents is boilerplate: this leaves all its words
+out."""
 
 GIANTS, THEIR_SHARE = 0.01, 0.2
 """The longest documents, as a share of all, and the share of the words from which on it is said."""
@@ -88,7 +88,7 @@ def advise(corpus: Corpus, *, text: bool, whole_pages: bool = False) -> tuple[Ad
 
 
 def advise_on_lines(texts: Iterable[str], n_docs: int) -> tuple[Advice, ...]:
-    """Return advice on lines that stand in nearly all of ``n_docs`` raw texts.
+    """Return advice on lines that stand in more than ``LIMIT`` of ``n_docs`` raw texts.
 
     Each word of such a line is in as many documents, so that ``data.max_df`` leaves all of them
     out. A text of one line has no line beside others, and counts as a text without any.
@@ -103,13 +103,13 @@ def advise_on_lines(texts: Iterable[str], n_docs: int) -> tuple[Advice, ...]:
         for line in repeated[:EXAMPLES]
     ]
     told = ", ".join(quoted) + ", ..." * (len(repeated) > EXAMPLES)
-    what = f"{_many(len(repeated), 'line')} in at least {EVERYWHERE:.0%} of the documents ({told})"
+    what = f"{_many(len(repeated), 'line')} in more than {LIMIT:.0%} of the documents ({told})"
     return (Advice(what, "max_df", LIMIT),)
 
 
 def _repeated_lines(texts: Iterable[str], n_docs: int) -> list[str]:
-    """Return the lines with a letter in ``EVERYWHERE`` of the texts, those in most texts first."""
-    needed = EVERYWHERE * n_docs
+    """Return the lines with a letter in more than ``LIMIT`` of the texts, the commonest first."""
+    needed = int(LIMIT * n_docs) + 1
     n_texts: dict[str, int] = {}
     for place, text in enumerate(texts):
         lines = dict.fromkeys(line.strip() for line in text.splitlines())
