@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from nights import by_night, daily
 from truth import CASES, start_at_truth
 
 from hiertopics.contract import registry
@@ -24,8 +25,20 @@ def test_cases_are_of_samplers_that_simulate_their_hyperparameters() -> None:
         assert backend.sampler and backend.draw_hyperparameters is not None
 
 
+EACH_DAY = (
+    "hdp-gibbs",
+    "hdp-gibbs partial",
+    "lda-gibbs asymmetric",
+    "hlda-gibbs",
+    "nhdp-gibbs",
+    "chdp-gibbs superposition",
+    "tssb-mcmc text",
+)
+"""One case of each sampler; the others are like them in all but a prior or a likelihood."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", daily(CASES, *EACH_DAY))
 def test_the_law_of_the_state_stays(name: str) -> None:
     outcome = start_at_truth(CASES[name], n_replicates=REPLICATES, n_steps=STEPS)
     assert outcome.largest_z < LARGEST_Z, outcome.z_scores
@@ -57,7 +70,7 @@ def own_counts_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("wrong", [sticks_drawn_as_if_ordered, own_counts_not_seen])
+@pytest.mark.parametrize("wrong", [own_counts_not_seen, *by_night(sticks_drawn_as_if_ordered)])
 def test_a_wrong_step_is_rejected(monkeypatch: pytest.MonkeyPatch, wrong: Any) -> None:
     """The test above can fail: by mistakes that tests of the pieces do not see."""
     wrong(monkeypatch)

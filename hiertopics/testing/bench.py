@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -172,8 +173,9 @@ def bits(state: Any) -> dict[str, tuple[object, ...]]:
     return {name: (a.dtype.str, a.shape, a.tobytes()) for name, a in to_arrays(state).items()}
 
 
+@cache
 def bench_of(case: Case) -> Bench:
-    """Return a case under settings that make its fit small."""
+    """Return a case under settings that make its fit small; asked of each test of the contract."""
     name, *overrides = case
     return Bench(name, Settings(None, None), (*small_settings(name), *overrides)).having()
 

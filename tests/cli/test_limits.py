@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from faults import failing, refusals
-from nights import by_night
+from nights import by_night, daily
 
 from hiertopics.base.visible import in_letters
 from hiertopics.corpus.data.corpus import Corpus
@@ -113,10 +113,11 @@ def test_a_full_stdout_says_that_files_are_written(
     assert list(tmp_path.glob("made*"))
 
 
+COMMANDS = ("fit", "merge", "drop", "shape", "refit", "update", "consensus")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "command", ["fit", "merge", "drop", "shape", "refit", "update", "consensus"]
-)
+@pytest.mark.parametrize("command", daily(COMMANDS, "fit", "merge", "update"))
 @pytest.mark.parametrize(
     "there", [*by_night(False), True], ids=["no folder", "a folder with a note"]
 )

@@ -35,6 +35,7 @@ from crews import (
 )
 from distributed import CancelledError, Client, LocalCluster, wait
 from distributed.comm import CommClosedError
+from nights import by_night, daily
 from replacing import put_in_place
 from scipy import sparse
 from tiny import small_settings
@@ -53,7 +54,7 @@ from hiertopics.runs.rundir import RunDir
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", daily(BACKENDS, "hdp-cvb0", "nhdp-variational", "hlda-gibbs"))
 def test_a_cluster_changes_no_byte(
     backend: str, tiny_file: Path, tmp_path: Path, client: Client
 ) -> None:
@@ -170,7 +171,7 @@ def _held(name: str) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", ["hdp-cvb0", "hdp-gibbs"])
+@pytest.mark.parametrize("backend", ["hdp-gibbs", *by_night("hdp-cvb0")])
 def test_a_worker_that_dies_costs_no_byte(
     backend: str, tiny_file: Path, tmp_path: Path, client: Client, crew: Crew
 ) -> None:
@@ -479,13 +480,15 @@ def test_a_process_that_draws_other_numbers_is_named() -> None:
 @pytest.mark.parametrize(
     ("backend", "n_docs", "chosen"),
     [
-        (
-            "hdp-gibbs",
-            4000,
-            ("inference.collapse=partial", "inference.start=random", "model.truncation=40"),
-        ),
         ("hlda-gibbs", 400, ("inference.collapse=partial", "inference.burn_in=2")),
-        ("hlda-variational", 400, ("inference.start_sweeps=2", "inference.start_leaves=20")),
+        *by_night(
+            (
+                "hdp-gibbs",
+                4000,
+                ("inference.collapse=partial", "inference.start=random", "model.truncation=40"),
+            ),
+            ("hlda-variational", 400, ("inference.start_sweeps=2", "inference.start_leaves=20")),
+        ),
     ],
 )
 def test_shards_on_a_cluster_and_a_worker_that_dies_cost_no_byte(

@@ -551,7 +551,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
         *by_night(("hlda-gibbs", "larger"), ("hlda-variational", "wide")),
     ],
 )
-@pytest.mark.parametrize("suffix", ["shards", "ldac"])
+@pytest.mark.parametrize("suffix", ["shards", *by_night("ldac")])
 def test_a_fit_of_shards_and_what_is_asked_of_it_stay_below_a_limit_of_memory(
     large: Path, tmp_path: Path, suffix: str, backend: str, corpus: str
 ) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from faults import refusals
+from nights import daily
 from scipy import sparse
 
 from hiertopics.base.errors import RunError, UsageError
@@ -215,9 +216,12 @@ def test_stop_words_that_join_a_run_that_may_have_left_them_out_are_told(
     assert told.count("\n") == 1
 
 
+STOPS = [(backend, after) for after in (0, 1, 6) for backend in HOW]
+STOPS_OF_A_DAY = [(backend, after) for backend, after in STOPS if after == 1 or "cvb0" in backend]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", HOW)
-@pytest.mark.parametrize("after", [0, 1, 6])
+@pytest.mark.parametrize(("backend", "after"), daily(STOPS, *STOPS_OF_A_DAY))
 def test_a_stopped_update_goes_on_to_the_same_bytes(
     folder: Path, tmp_path: Path, backend: str, after: int
 ) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from nights import by_night
 
 from hiertopics.base.errors import DataError, RunError, UsageError
 from hiertopics.corpus.corpora.conversion import convert
@@ -417,7 +418,7 @@ def converted_within(room: int, path: Path, target: Path) -> subprocess.Complete
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(resource, "RLIMIT_DATA"), reason="no such limit here")
-@pytest.mark.parametrize("name", ["a.ldac", "docword.a.txt", "a.csv"])
+@pytest.mark.parametrize("name", ["a.ldac", *by_night("docword.a.txt", "a.csv")])
 def test_the_size_of_a_text_does_not_show_in_memory(tmp_path: Path, name: str) -> None:
     """Some 50 MB of counts, 20 MB of text: what their arrays alone take would not fit."""
     path = tmp_path / name

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hdp_geweke import joint_test
+from nights import by_night
 
 from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.families.flat import sticks
@@ -16,7 +17,7 @@ from hiertopics.numeric.priors import GammaPrior
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("prior", ["AS", "AA"])
+@pytest.mark.parametrize("prior", ["AS", *by_night("AA")])
 def test_prior_draws_stay_prior_draws(prior: str) -> None:
     """Concentrations, sticks, topics and words after ten rounds are as they were before."""
     outcome = joint_test(prior, n_replicates=600, n_rounds=10)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from nights import by_night
 from partial_geweke import joint_test
 from stepping import at, begin, corpus_of, settings_of
 
@@ -15,7 +16,7 @@ from hiertopics.families.hdp import partial
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("prior", ["AS", "AA"])
+@pytest.mark.parametrize("prior", ["AS", *by_night("AA")])
 def test_prior_draws_stay_prior_draws(prior: str) -> None:
     """Concentrations, sticks, topics and words after ten rounds are as they were before."""
     outcome = joint_test(prior, n_replicates=600, n_rounds=10)

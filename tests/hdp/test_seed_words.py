@@ -14,6 +14,7 @@ from hdp_geweke import LENGTHS as GEWEKE_LENGTHS
 from hdp_geweke import N_TOPICS, STATISTICS, draw_from_prior, exponentials, measure
 from joint import Outcome, Story
 from naive import grouped, pair_sweep, second_order_sweep, seen
+from nights import by_night
 from scipy.special import digamma, gammaln
 from stepping import advance, at, corpus_of, docs_of, settings_of
 
@@ -175,7 +176,7 @@ def joint_test(prior: str, n_replicates: int) -> Outcome:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("prior", ["AS", "AA"])
+@pytest.mark.parametrize("prior", ["AS", *by_night("AA")])
 def test_prior_draws_stay_prior_draws(prior: str) -> None:
     """The word mass is learned from seed words, too, and their topics go along the sticks."""
     outcome = joint_test(prior, 600)

@@ -134,7 +134,7 @@ right_hold = chains.hold
     [
         (chains, "hold", with_two_seats, CASES["sweeps, two names"]),
         (chains, "hold", without_totals, CASES["sweeps, one name"]),
-        (chains, "is_held", nothing_held, CASES["all moves, three levels"]),
+        *by_night((chains, "is_held", nothing_held, CASES["all moves, three levels"])),
     ],
     ids=["seats", "totals", "grafts"],
 )

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from gibbs_cases import paths_of, random_chain
 from naive_gibbs import relabelled
+from nights import by_night
 from partial_cases import one_generator
 from stepping import at, corpus_of
 from test_tree_gibbs_enumeration import CORPUS, PRIOR, Z_LOWER, distance, exact
@@ -123,12 +124,14 @@ def flat_masses(begin: Any, end: Any, n_wk: Any, node: Any, eta: Any, *others: A
 @pytest.mark.parametrize(
     ("where", "name", "wrong", "n_sweeps"),
     [
-        (partial, "draw_topics", anyone_moves, 5_000),
-        (partial, "draw_log_weights", even_weights, 5_000),
-        (partial_kernels, "redraw", anywhere, N_SWEEPS),
         (partial, "draw_masses", flat_masses, 5_000),
+        *by_night(
+            (partial, "draw_topics", anyone_moves, 5_000),
+            (partial, "draw_log_weights", even_weights, 5_000),
+            (partial_kernels, "redraw", anywhere, N_SWEEPS),
+        ),
     ],
-    ids=["first documents leave", "weights forgotten", "later paths too", "words forgotten"],
+    ids=["words forgotten", "first documents leave", "weights forgotten", "later paths too"],
 )
 def test_mistakes_are_noticed(
     where: Any, name: str, wrong: Any, n_sweeps: int, monkeypatch: pytest.MonkeyPatch

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from nights import by_night
 from partial_cases import one_generator
 from test_gibbs_geweke import (
     DEPTH,
@@ -65,7 +66,7 @@ draw_topics = partial.draw_topics
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("wrong", [reversed_order, swapped_levels])
+@pytest.mark.parametrize("wrong", [swapped_levels, *by_night(reversed_order)])
 def test_mistakes_show_in_prior_draws(wrong: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partial, "draw_topics", wrong)
     scores = z_scores(N_SWEEPS)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from gibbs_cases import copy_of, levels_of, paths_of, random_chain
 from naive_gibbs import Hyper, Posterior, posterior, relabelled
+from nights import by_night
 from stepping import corpus_of, docs_of
 
 from hiertopics.base.arrays import I8, I32
@@ -119,7 +120,9 @@ def test_leaps_alone_visit_every_state_as_often_as_the_posterior_says() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("moves", [SWEEP, LEAP, BOTH, ALL], ids=["sweep", "leap", "graft", "all"])
+@pytest.mark.parametrize(
+    "moves", [*by_night((SWEEP,), (LEAP,), (BOTH,)), ALL], ids=["sweep", "leap", "graft", "all"]
+)
 def test_three_documents_on_three_levels_too(moves: tuple[bool, bool, bool]) -> None:
     """Trees with inner nodes to branch off from, one document empty: 12 trees, 27 level choices."""
     corpus = corpus_of([[2, 0], [0, 1], [0, 0]])
@@ -133,8 +136,10 @@ def test_three_documents_on_three_levels_too(moves: tuple[bool, bool, bool]) -> 
     "wrong",
     [
         PRIOR._replace(gamma=1.3),
-        PRIOR._replace(eta=1.3),
-        PRIOR._replace(level=np.array([2.0, 1.3])),
+        *by_night(
+            (PRIOR._replace(eta=1.3),),
+            (PRIOR._replace(level=np.array([2.0, 1.3])),),
+        ),
     ],
     ids=["gamma", "eta", "levels"],
 )

@@ -10,6 +10,7 @@ import pytest
 from naive_nhdp import PHI, T5, assignments, counts
 from nhdp_cases import CERTAIN, mixing_of, random_mixing
 from nhdp_geweke import EXACT, STATISTICS, draw_words, joint_test, measure, room
+from nights import by_night
 from scipy.special import gammaln
 from stepping import at, corpus_of, settings_of, twins
 
@@ -188,7 +189,7 @@ def test_shares_of_children_without_a_token_follow_their_prior() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["sparse", "dense"])
+@pytest.mark.parametrize("way", ["sparse", *by_night("dense")])
 def test_prior_draws_stay_prior_draws(way: str) -> None:
     """T5: through the backend's own step; shares, concentrations, stops and eta are drawn too."""
     outcome = joint_test(n_replicates=600, n_rounds=8, way=way)

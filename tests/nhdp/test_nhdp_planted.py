@@ -89,10 +89,14 @@ shapes = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @shapes
 def test_shapes_that_nobody_told_are_found(parent: list[int]) -> None:
-    """In the best of three starts; theory/nhdp 6.1 says how often."""
+    """In the best of three starts; theory/nhdp 6.1 says how often.
+
+    Each day the shape is found from the other start, and a told one from these.
+    """
     text, keys = planted(1, parent), {"truncation": 40, "start": "random"}
     ends = [found(text, fitted(text, seed, 15, **keys))[0] for seed in range(3)]
     assert max(ends) >= 0.95 * (len(parent) - 1)

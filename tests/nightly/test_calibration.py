@@ -8,6 +8,7 @@ import calibration
 import numpy as np
 import pytest
 import records
+from nights import by_night
 
 
 def test_even_ranks_pass_and_others_do_not() -> None:
@@ -22,7 +23,7 @@ def test_chains_of_some_length_are_of_backends_with_a_case() -> None:
     assert set(calibration.PLANS) <= {case.backend for case in calibration.CASES.values()}
 
 
-@pytest.mark.parametrize("name", ["hdp-gibbs", "hlda-gibbs"])
+@pytest.mark.parametrize("name", ["hdp-gibbs", *by_night("hlda-gibbs")])
 def test_a_fit_gives_as_many_draws_as_ranks_are_judged_by(name: str, tmp_path: Path) -> None:
     case, plan = calibration.CASES[name], calibration.PLANS[name]
     _, corpus = calibration.simulated(case, plan.sizes, 0, tmp_path)
@@ -32,7 +33,7 @@ def test_a_fit_gives_as_many_draws_as_ranks_are_judged_by(name: str, tmp_path: P
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["hdp-gibbs", "tssb-mcmc binary"])
+@pytest.mark.parametrize("name", ["hdp-gibbs", *by_night("tssb-mcmc binary")])
 def test_hyperparameters_and_structure_are_ranked(name: str) -> None:
     ranks = calibration.rank(name, 0)
     wanted = {"hdp-gibbs": {"n_topics"}, "tssb-mcmc binary": {"n_nodes", "n_occupied", "depth"}}
@@ -42,6 +43,7 @@ def test_hyperparameters_and_structure_are_ranked(name: str) -> None:
     assert calibration.rank(name, 0) == ranks
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_what_is_done_is_not_done_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

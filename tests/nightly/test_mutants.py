@@ -29,6 +29,7 @@ from spoiling import Change
 CALLER = "tests/test_caller.py"
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_verdict_stands_while_what_the_tests_run_stays() -> None:
     """What a test imports decides, helpers and kernels at any remove; a backend by name: all."""
@@ -118,6 +119,7 @@ def test_a_mistake_in_a_kernel_reaches_the_kernels_that_call_it(
     assert judge(run_tests(worker, [CALLER], interpreted=False, seconds=100)).outcome == SURVIVED
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_cache_alone_would_hide_it(checkout: Path, tmp_path: Path) -> None:
     """Why callers are taken out of the cache: numba does not see what they call."""
@@ -166,6 +168,7 @@ def test_tests_that_cannot_run_have_killed_nothing(
     assert ran.code != 0 and judge(ran).outcome == BROKEN
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_kernels_that_do_not_compile_have_killed_nothing(checkout: Path, tmp_path: Path) -> None:
     copies = Copies(1, tmp_path / "copies", checkout)
@@ -174,6 +177,7 @@ def test_kernels_that_do_not_compile_have_killed_nothing(checkout: Path, tmp_pat
     assert judge(ran).outcome == BROKEN
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_time_that_is_up_kills_only_where_the_list_says_so(checkout: Path) -> None:
     (checkout / CALLER).write_text("def test_endless():\n    while True: pass\n")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import llvmlite.binding as llvm
 import pytest
+from nights import by_night
 
 NEEDED = ("avx2", "fma", "bmi", "bmi2", "f16c")
 BITS = Path(__file__).with_name("sweep_bits.py")
@@ -26,7 +27,7 @@ def swept(name: str, folder: Path, processor: dict[str, str]) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["sweep_block_in_fixed_order", "tables", "placing"])
+@pytest.mark.parametrize("name", ["sweep_block_in_fixed_order", *by_night("tables", "placing")])
 def test_a_tree_has_the_same_bits_on_every_processor(name: str, tmp_path: Path) -> None:
     """On a processor of AVX-512 ``sweep_block`` itself has others: sums are split otherwise."""
     features = llvm.get_host_cpu_features()

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from faults import meeting
+from nights import by_night
 from run_files import artefacts, contents
 
 Fit = Callable[..., Any]
@@ -55,7 +56,7 @@ def result(run: Path) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("begun", [0, 2], ids=["begun", "extended"])
+@pytest.mark.parametrize("begun", [*by_night(0), 2], ids=["begun", "extended"])
 def test_a_fit_killed_at_any_file_goes_on(
     fit_tiny: Fit, begun: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from nights import daily
 from replacing import put_in_place
 from run_files import artefacts, newest_checkpoint, stop_at, wait_for_checkpoint
 
@@ -21,6 +22,8 @@ from hiertopics.runs import artifacts, rundir
 
 Fit = Callable[..., Any]
 EACH_ITERATION = ["output.checkpoint_seconds=0"]
+OF_EACH_KIND = ("hdp-pcvb0", "nhdp-variational", "hlda-gibbs")
+"""A flat backend, a tree and a sampler; tests in one process stop all backends each day."""
 
 
 @pytest.fixture
@@ -67,6 +70,7 @@ def test_a_larger_number_of_iterations_extends(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("backend", daily(registry.BACKENDS, *OF_EACH_KIND))
 def test_killed_at_two_moments(fit_tiny: Fit, start: Fit, backend: str, tmp_path: Path) -> None:
     run, seen = tmp_path / "run", 0
     for _ in range(2):
@@ -263,6 +267,7 @@ def test_a_callback_may_end_a_run_for_good(fit_tiny: Fit, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("files_are_closed")
+@pytest.mark.parametrize("backend", daily(registry.BACKENDS, *OF_EACH_KIND))
 @pytest.mark.parametrize("damage", [b"", b"PK\x03\x04 and then nothing", None], ids=str)
 def test_a_damaged_checkpoint_is_passed_over(
     fit_tiny: Fit, backend: str, whole: dict[str, bytes], damage: bytes | None, tmp_path: Path

@@ -12,14 +12,22 @@ PACKAGE = ROOT / "hiertopics"
 
 
 @cache
-def modules() -> dict[str, ast.Module]:
-    """Return the parsed source of every module by its dotted name."""
+def paths() -> dict[str, Path]:
+    """Return the file of every module by its dotted name."""
     found = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(ROOT).with_suffix("").parts
-        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        found[name] = ast.parse(path.read_text(encoding="utf-8"), str(path))
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return found
+
+
+@cache
+def modules() -> dict[str, ast.Module]:
+    """Return the parsed source of every module by its dotted name; it takes seconds."""
+    return {
+        name: ast.parse(path.read_text(encoding="utf-8"), str(path))
+        for name, path in paths().items()
+    }
 
 
 def imported(

@@ -9,7 +9,7 @@ import sys
 from graphlib import CycleError, TopologicalSorter
 
 import pytest
-from source_tree import ROOT, edges, imported, modules, within
+from source_tree import ROOT, edges, imported, modules, paths, within
 
 H = "hiertopics"
 LAYERS = (
@@ -50,14 +50,14 @@ FLOORS = (f"{H}.families.flat", f"{H}.families.nested")
 """Bottom up: what more than one family uses, of topics and of trees."""
 
 FAMILIES = sorted(
-    {".".join(name.split(".")[:3]) for name in modules() if name.startswith(f"{H}.families.")}
+    {".".join(name.split(".")[:3]) for name in paths() if name.startswith(f"{H}.families.")}
     - {*FLOORS}
 )
 BUILT_ON = {f"{H}.families.nhdp": (f"{H}.families.hdp",)}
 """Families that know another one; what only these share stands in the lower one."""
 
 METHODS = (f"{H}.families", f"{H}.papers")
-KERNELS = [name for name in modules() if within(name, *METHODS) and "kernels" in name]
+KERNELS = [name for name in paths() if within(name, *METHODS) and "kernels" in name]
 COMPILED = (
     *(f"{H}.numeric.{name}" for name in ("jit", "special", "slices", "streams")),
     *(f"{H}.numeric.{name}" for name in ("lanes", "simd", "simd_draws")),
@@ -104,7 +104,7 @@ def violations(inside: tuple[str, ...], allowed: tuple[str, ...]) -> list[str]:
 
 
 def test_imports_form_no_cycle() -> None:
-    names = set(modules())
+    names = set(paths())
     graph = {name: targets & names for name, targets in edges(top_only=True).items()}
     try:
         TopologicalSorter(graph).prepare()
@@ -128,7 +128,7 @@ def test_the_guide_shows_these_layers() -> None:
 
 def test_types_form_no_cycle_within_a_wing() -> None:
     """Imports for type checkers count: two modules that name each other's types are one."""
-    names = set(modules())
+    names = set(paths())
     graph = {
         name: {target for target in targets & names if wing_of(target) == wing_of(name)}
         for name, targets in edges(top_only=True, typing=True).items()
@@ -181,7 +181,7 @@ def test_a_floor_knows_the_contract_and_the_floors_below(floor: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in modules() if within(name, *FLOORS) and name not in FLOORS]
+    "name", [name for name in paths() if within(name, *FLOORS) and name not in FLOORS]
 )
 def test_what_stands_on_a_floor_serves_more_than_one_family(name: str) -> None:
     served, waiting = {name}, [name]
@@ -200,7 +200,7 @@ def test_kernels_know_numbers_and_their_layout_only(name: str) -> None:
     near: tuple[str, ...] = (".".join(name.split(".")[:3]), *FLOORS)
     if within(name, f"{H}.papers"):
         near = METHODS
-    own = {other for other in modules() if within(other, *near) and other.endswith("layout")}
+    own = {other for other in paths() if within(other, *near) and other.endswith("layout")}
     own |= {other for other in KERNELS if within(other, *near)}
     allowed = own | {
         *COMPILED,

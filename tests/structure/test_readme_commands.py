@@ -31,8 +31,12 @@ def folder(tmp_path: Path) -> Path:
 
 WITH_COMMANDS = [page for page in PAGES if fences(page.read_text(encoding="utf-8"), "bash")]
 BY_NIGHT = (
+    "batch",
+    "big",
     "bursts",
     "chdp",
+    "evaluation",
+    "first-tree",
     "formats",
     "hca",
     "hdp",
@@ -42,7 +46,10 @@ BY_NIGHT = (
     "report",
     "tssb",
 )
-"""Pages of single models, and of commands that the tests of their own folders run."""
+"""Pages of single models, of commands that the tests of their own folders run, and the long tour.
+
+Their commands are read each day (test_guide_syntax.py); README has the main ones of the tour.
+"""
 EACH_DAY = [page for page in WITH_COMMANDS if page.stem not in BY_NIGHT]
 FIRST_FIT = "hiertopics fit data-samples/docstrings.ldac"
 """Several pages open with it; it is run once, and found finished where it is typed again."""

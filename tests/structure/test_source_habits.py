@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from source_tree import ROOT, modules
+from source_tree import ROOT, modules, paths
 
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef
 MACHINE_PATH = re.compile(
@@ -31,7 +31,7 @@ def public(name: str, node: Documented) -> Iterator[tuple[str, Documented]]:
                 yield inner, child
 
 
-@pytest.mark.parametrize("name", modules())
+@pytest.mark.parametrize("name", paths())
 def test_everything_public_has_a_docstring(name: str) -> None:
     for inner, node in public(name, modules()[name]):
         if inner.rpartition(".")[2].startswith("test_") and inner != name:
@@ -41,7 +41,7 @@ def test_everything_public_has_a_docstring(name: str) -> None:
         assert summary.endswith((".", ":")), f"{inner} has no docstring that opens with a sentence"
 
 
-@pytest.mark.parametrize("name", modules())
+@pytest.mark.parametrize("name", paths())
 def test_no_variable_is_called_beta(name: str) -> None:
     """The letter names three different things in this field."""
     for node in ast.walk(modules()[name]):

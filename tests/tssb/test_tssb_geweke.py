@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from nights import by_night
 from tssb_geweke import N_TOPICS, joint_test
 
 from hiertopics.families.tssb import (
@@ -25,7 +26,7 @@ Patch = Callable[[pytest.MonkeyPatch], None]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("settle_every", [0, 2], ids=["never settling", "settling"])
+@pytest.mark.parametrize("settle_every", [*by_night(0), 2], ids=["never settling", "settling"])
 @pytest.mark.parametrize("likelihood", ["text", "binary"])
 def test_prior_draws_stay_prior_draws(likelihood: str, settle_every: int) -> None:
     """Process, sticks, positions, parameters, topics and data after six rounds are as before."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from nights import by_night
 from scipy import stats
 from stepping import at, corpus_of, settings_of
 from tree_cases import FEATURES, PRIOR, State, seats, statistics, urn
@@ -69,7 +70,7 @@ def chances_of_depths(settings: Settings) -> F64:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("where", PLACES)
-@pytest.mark.parametrize("process", [DEFAULTS, SHALLOW], ids=["defaults", "shallow"])
+@pytest.mark.parametrize("process", [*by_night(DEFAULTS), SHALLOW], ids=["defaults", "shallow"])
 def test_the_first_datum_is_as_deep_as_the_process_says(
     where: str, process: dict[str, Any], likelihood: str
 ) -> None:
