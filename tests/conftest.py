@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,10 @@ settings.register_profile(
     "project", deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
 )
 settings.load_profile("project")
+
+# Processes that tests begin find the modules compiled: that takes a fifth off a small command. What
+# is kept of them stands in __pycache__, where the compiled kernels stand.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
@@ -69,10 +74,20 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFolder | N
     return ByFolder(config, log)
 
 
+BEFORE_ALL = ("tests/runs", "tests/formats")
+"""The folder that compiles kernels of every backend, and one that meanwhile needs hardly any."""
+
+
+@pytest.hookimpl(trylast=True)  # after tests of the night have been left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put folders with many slow tests first, so that no process is left with one at the end."""
     n_slow = Counter(scope_of(i.nodeid) for i in items if i.get_closest_marker("slow"))
-    items.sort(key=lambda item: -n_slow[scope_of(item.nodeid)])
+
+    def place(item: pytest.Item) -> tuple[bool, int]:
+        folder = scope_of(item.nodeid)
+        return folder not in BEFORE_ALL, -n_slow[folder]
+
+    items.sort(key=place)
 
 
 class Outcome(NamedTuple):

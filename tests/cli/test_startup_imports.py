@@ -61,6 +61,12 @@ def test_a_flat_backend_loads_no_optimiser_and_no_linkage(backend: str) -> None:
     assert (done.returncode, done.stderr.strip()) == (0, "")
 
 
+def test_what_a_fit_begins_with_loads_no_event_loop() -> None:
+    """A fiftieth of the start of a small fit, of which only a cluster has use."""
+    program = "import sys, hiertopics.fitting.driver; sys.exit('asyncio' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program]).returncode == 0
+
+
 def test_importing_the_package_loads_no_numbers() -> None:
     program = "import sys, hiertopics; sys.exit(bool({'numpy', 'click'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", program]).returncode == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import concurrent.futures
 import itertools
 import math
@@ -263,6 +262,7 @@ class Cluster:
         Raises WorkersLost where a process or an answer is gone, TimeoutError where it is silent for
         as long as Dask waits for a worker.
         """
+        import asyncio  # which no fit without a cluster needs
 
         async def gathered() -> Any:
             return await self._client.gather(list(futures.values()), asynchronous=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 from collections.abc import Callable, Iterator
@@ -143,6 +142,8 @@ def _address_in(where: str) -> str:
 
 def _require_scheduler(address: str, where: str) -> None:
     """Raise UsageError where no scheduler answers: Dask's client may wait for ever."""
+    import asyncio  # which no fit without a cluster needs
+
     from distributed import Security
     from distributed.core import rpc
 
