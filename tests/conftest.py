@@ -90,6 +90,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=place)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_wait_for_the_disk() -> Iterator[None]:
+    """Let tests not wait until the disk has their files: only after a power cut could one tell.
+
+    A small fit waits for the disk longer than it computes. Processes that tests begin do wait. A
+    test that looks at ``os.fsync`` puts a function of its own there.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
+
+
 class Outcome(NamedTuple):
     """What a command left: exit code, stdout, stderr."""
 

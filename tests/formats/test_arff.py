@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -250,10 +249,7 @@ ODD = [
 @given(data=st.data(), vocab=st.lists(words, min_size=1, max_size=5, unique=True))
 @example(data=None, vocab=ODD)
 @example(data=None, vocab=["@data", "?", "%", "numeric", "0", "\t", "\x85", "\ufeff", "1 2"])
-def test_a_corpus_is_read_back_equal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: Any, vocab: Any
-) -> None:
-    monkeypatch.setattr(os, "fsync", lambda _: None)
+def test_a_corpus_is_read_back_equal(tmp_path: Path, data: Any, vocab: Any) -> None:
     folder = tmp_path / str(next(serial))
     folder.mkdir()
     row = st.lists(st.sampled_from([0, 0, 1, 2**31 - 1]), min_size=len(vocab), max_size=len(vocab))
@@ -269,10 +265,7 @@ def test_a_corpus_is_read_back_equal(
 @given(
     row=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2, max_size=2),
 )
-def test_vectors_are_read_back_equal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, row: Any
-) -> None:
-    monkeypatch.setattr(os, "fsync", lambda _: None)
+def test_vectors_are_read_back_equal(tmp_path: Path, row: Any) -> None:
     vectors = Vectors(np.array([row, [0.5, 1.0]]), ("a b", "'c"))
     write_corpus(vectors, tmp_path / "a.arff.gz")
     assert read_corpus(Source(tmp_path / "a.arff.gz")).fingerprint == vectors.fingerprint

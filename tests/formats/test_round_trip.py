@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import itertools
-import os
 from pathlib import Path
 from typing import Any
 
@@ -84,10 +83,7 @@ COUNT_FORMATS = ["a.ldac", "docword.a.txt", "a.mtx", "a.svm", "a.npz"]
 @pytest.mark.parametrize("name", NAMES)
 @common
 @given(corpus=corpora())
-def test_what_is_written_is_read_back_equal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, corpus: Corpus
-) -> None:
-    monkeypatch.setattr(os, "fsync", lambda _: None)  # hundreds of files: do not wait for the disk
+def test_what_is_written_is_read_back_equal(tmp_path: Path, name: str, corpus: Corpus) -> None:
     folder = tmp_path / str(next(serial))
     folder.mkdir()
     write_corpus(corpus, folder / name)
@@ -106,10 +102,7 @@ def test_what_is_written_is_read_back_equal(
 )
 @example(corpus=Corpus(sparse.csr_array(np.zeros((2, 1), dtype=int)), ("w0",)))
 @given(corpus=corpora())
-def test_every_format_turns_into_every_other_and_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, corpus: Corpus
-) -> None:
-    monkeypatch.setattr(os, "fsync", lambda _: None)
+def test_every_format_turns_into_every_other_and_back(tmp_path: Path, corpus: Corpus) -> None:
     folder = tmp_path / str(next(serial))
     for one in COUNT_FORMATS:
         first = folder / one

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -53,11 +52,6 @@ NUMBERS = Vectors(
     groups=GROUPS,
     labels=LABELS,
 )
-
-
-@pytest.fixture(autouse=True)
-def without_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda _: None)
 
 
 def converted(call: Call, folder: Path, data: Any, one: str, other: str) -> Any:

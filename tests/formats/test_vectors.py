@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import itertools
-import os
 from pathlib import Path
 from typing import Any
 
@@ -377,10 +376,7 @@ names = st.text(st.characters(categories=["L", "N", "P"]), min_size=1)
 @pytest.mark.parametrize("name", ["a.npy", "a.npy.xz", "a.csv", "a.txt.gz"])
 @common
 @given(data=st.data())
-def test_what_is_written_is_read_back_equal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, data: Any
-) -> None:
-    monkeypatch.setattr(os, "fsync", lambda _: None)
+def test_what_is_written_is_read_back_equal(tmp_path: Path, name: str, data: Any) -> None:
     folder = tmp_path / str(next(serial))
     folder.mkdir()
     columns = data.draw(st.lists(names, min_size=1, max_size=4, unique=True))

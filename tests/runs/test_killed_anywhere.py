@@ -57,15 +57,12 @@ def result(run: Path) -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("begun", [*by_night(0), 2], ids=["begun", "extended"])
-def test_a_fit_killed_at_any_file_goes_on(
-    fit_tiny: Fit, begun: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fit_killed_at_any_file_goes_on(fit_tiny: Fit, begun: int, tmp_path: Path) -> None:
     """It ends at an odd iteration, whose line of metrics is written at the very end."""
 
     def fit(run: Path, iterations: int = 3) -> None:
         fit_tiny(run, BACKEND, iterations, ["output.checkpoint_seconds=0"])
 
-    monkeypatch.setattr("os.fsync", lambda _: None)  # a kill is no power cut
     base, whole, run = (tmp_path / name for name in ("base", "whole", "run"))
     if begun:
         fit(base, begun)
