@@ -20,7 +20,7 @@ from hiertopics.families.chdp.base_kernels import Weights
 from hiertopics.families.chdp.config import GibbsSettings as Settings
 from hiertopics.families.chdp.config import Model, Sampled
 from hiertopics.families.chdp.gibbs_state import (
-    Documents,
+    DocumentState,
     Draw,
     Info,
     begin,
@@ -46,7 +46,7 @@ PLUG_IN = (
 class State(Draw):
     """A draw and its seating, which tells the weights of corpus and groups.
 
-    z, n_dk, share: as in ``Documents``; a restaurant is not cut into pieces. seat: int32
+    z, n_dk, share: as in ``DocumentState``; a restaurant is not cut into pieces. seat: int32
     [n_tokens], the table of each token, numbered within its document. table_option: int32
     [n_tokens], the option of table t of document d at d's first token + t, -1 where there is none.
     option_group (n_groups for what documents without parents are served) and option_topic: int32
@@ -62,9 +62,9 @@ class State(Draw):
     option_topic: Annotated[I32, Axes("n_options", below="truncation")]
 
     @property
-    def documents(self) -> Documents:
+    def documents(self) -> DocumentState:
         """The per-document state of all documents."""
-        return Documents(self.z, self.n_dk, self.share)
+        return DocumentState(self.z, self.n_dk, self.share)
 
     @property
     def tables(self) -> Tables:

@@ -12,7 +12,7 @@ from stepping import at
 from hiertopics.base.arrays import F64
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.chdp import gibbs
-from hiertopics.families.chdp.base_kernels import Weights
+from hiertopics.families.chdp.base_kernels import DocumentBases, Weights
 from hiertopics.families.chdp.gibbs_kernels import (
     SMALLEST,
     draw_group_weights,
@@ -21,10 +21,9 @@ from hiertopics.families.chdp.gibbs_kernels import (
     log_weights,
     seat_tokens,
     split_tables,
-    sweep_block,
-    sweep_block_by_lists,
 )
 from hiertopics.families.chdp.maximum_kernels import draw_rates, slice_groups, slice_sticks
+from hiertopics.families.flat.sampler_kernels import sweep_block, sweep_block_by_lists
 from hiertopics.families.flat.token_kernels import Tables
 from hiertopics.papers import chdp_irp as irp
 from hiertopics.papers.chdp_irp_kernels import sweep_options, sweep_tables, sweep_tokens
@@ -91,12 +90,12 @@ def _run_exact(
     sticks: Any, alpha_group: float, batches: Any, n_sweeps: int, rng: Any,
 ) -> None:  # fmt: skip
     n_docs, n_topics = tables.n_dk.shape
+    word = np.full(len(tables.n_wk), ETA)
     totals, by_link = np.empty(n_docs), np.zeros(len(parents.group), np.int64)
     for batch in range(-1, len(batches)):
         for _ in range(n_sweeps):
-            sweep(
-                cells, 0, 0, tables, parents, weights, ALPHA_DOC, ETA, ETA * len(tables.n_wk), rng
-            )
+            bases = DocumentBases(parents, weights, ALPHA_DOC, word, word.sum())
+            sweep(cells, 0, 0, tables, bases, rng)
             m_dk = np.zeros((n_docs, n_topics), np.int32)
             seat_tokens(tables.n_dk, ALPHA_DOC, parents, weights, m_dk, totals, rng)
             orphans = np.zeros(n_topics, np.int64)

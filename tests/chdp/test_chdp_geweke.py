@@ -14,6 +14,7 @@ from chdp_geweke import joint_test
 from nights import daily
 
 from hiertopics.families.chdp import gibbs, gibbs_kernels, maximum_kernels
+from hiertopics.families.flat import sampler_kernels
 from hiertopics.numeric.priors import GammaPrior
 
 SAMPLERS: dict[str, dict[str, Any]] = {
@@ -54,18 +55,19 @@ def no_rates(m_dk: Any, totals: Any, rng: Any) -> Any:
     return np.zeros(len(m_dk))
 
 
-sweep_block: Any = gibbs_kernels.sweep_block_by_lists
+sweep_block: Any = sampler_kernels.sweep_block_by_lists
 
 
 def half_the_word_total(*arguments: Any) -> int:
     """Sweep with half of the word prior missing from the denominators."""
-    *others, word_total, rng = arguments
-    return int(sweep_block(*others, word_total / 2, rng))
+    *others, prior, rng = arguments
+    wrong = prior._replace(word_total=prior.word_total / 2)
+    return int(sweep_block(*others, wrong, rng))
 
 
 MUTANTS = {
     "half the word total": (
-        gibbs_kernels,
+        sampler_kernels,
         "sweep_block_by_lists",
         half_the_word_total,
         "superposition",

@@ -15,9 +15,10 @@ from scipy import stats
 from hiertopics.contract.model import Sizes
 from hiertopics.families.chdp import gibbs, gibbs_kernels
 from hiertopics.families.chdp import maximum_kernels as maximum
-from hiertopics.families.chdp.base_kernels import Weights
+from hiertopics.families.chdp.base_kernels import DocumentBases, Weights
 from hiertopics.families.chdp.gibbs_state import weights_of
 from hiertopics.families.flat import sweep_kernels
+from hiertopics.families.flat.sampler_kernels import sweep_block, sweep_block_by_lists
 from hiertopics.families.flat.token_kernels import Tables, draw_n_tables
 
 PARENTS = [[0, 2], [], [1], [0, 1, 2], [2]]
@@ -46,10 +47,10 @@ def test_a_sweep_draws_what_its_plain_twin_draws(
     )  # fmt: skip
     ours, twin = np.random.default_rng(8), np.random.default_rng(8)
     tables = Tables(state.z, state.n_dk, state.n_wk, state.n_k)
-    args = (data.parents, weights, 1.7, 0.3, 0.3 * 6, ours)
-    visit = gibbs_kernels.sweep_block_by_lists if by_lists else gibbs_kernels.sweep_block
+    prior = DocumentBases(data.parents, weights, 1.7, np.full(6, 0.3), 0.3 * 6)
+    visit = sweep_block_by_lists if by_lists else sweep_block
     for _ in range(3):
-        visit(data.cells, 0, 0, tables, *args)
+        visit(data.cells, 0, 0, tables, prior, ours)
         if by_lists:
             sweep_by_lists(docs, z, 1.7 * bases, np.full(6, 0.3), twin)
         else:

@@ -9,15 +9,14 @@ import pytest
 from bursty_geweke import joint_test
 from nights import by_night
 
-from hiertopics.families.flat import seats
-from hiertopics.families.hdp import bursty_gibbs_kernels
+from hiertopics.families.flat import sampler_kernels, seats
 from hiertopics.numeric.pitman_yor import PitmanYor, log_stirling
 from hiertopics.numeric.priors import GammaPrior
 
 FEW_TOKENS = GammaPrior(1.0, 0.3)
 """The prior of the concentration under which documents of some tokens repeat words."""
 
-sweep_block: Any = bursty_gibbs_kernels.sweep_block_by_lists
+sweep_block: Any = sampler_kernels.sweep_block_by_lists
 
 
 @pytest.mark.slow
@@ -32,15 +31,15 @@ def test_prior_draws_stay_prior_draws(sweep: str, monkeypatch: pytest.MonkeyPatc
 
 def without_tables(*arguments: Any) -> int:
     """Sweep with b in place of b + a T."""
-    *others, how, held, rng, other = arguments
-    return int(sweep_block(*others, how._replace(discount=0.0), held, rng, other))
+    *others, rng, how, held, other = arguments
+    return int(sweep_block(*others, rng, how._replace(discount=0.0), held, other))
 
 
 def without_discount(*arguments: Any) -> int:
     """Sweep with Stirling numbers of no discount."""
-    *others, how, held, rng, other = arguments
+    *others, rng, how, held, other = arguments
     plain = log_stirling(range(1, 8), 0.0)
-    return int(sweep_block(*others, how._replace(stirling=plain), held, rng, other))
+    return int(sweep_block(*others, rng, how._replace(stirling=plain), held, other))
 
 
 def even_logits(odds: float) -> float:
@@ -57,8 +56,8 @@ def without_seatings(process: PitmanYor, seated: Any, *others: Any) -> float:
 
 
 MUTANTS = {
-    "b for b + a T": (bursty_gibbs_kernels, "sweep_block_by_lists", without_tables),
-    "no discount in S": (bursty_gibbs_kernels, "sweep_block_by_lists", without_discount),
+    "b for b + a T": (sampler_kernels, "sweep_block_by_lists", without_tables),
+    "no discount in S": (sampler_kernels, "sweep_block_by_lists", without_discount),
     "odds of an even discount": (math, "log1p", even_logits),
     "process without S": (seats, "log_chance", without_seatings),
 }

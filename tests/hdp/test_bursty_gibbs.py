@@ -18,11 +18,11 @@ from hiertopics.families.flat import seat_kernels, seats
 from hiertopics.families.flat.bursts import Repeats, more_than
 from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import Cells, lay_out
+from hiertopics.families.flat.sampler_kernels import sweep_block, sweep_block_by_lists
 from hiertopics.families.flat.seat_kernels import EMPTY, Seats, count_tables
 from hiertopics.families.flat.sweep_kernels import list_words_that_grow, scratch_of, write_words
 from hiertopics.families.flat.token_kernels import Tables
 from hiertopics.families.hdp import bursty_gibbs, gibbs
-from hiertopics.families.hdp.bursty_gibbs_kernels import sweep_block, sweep_block_by_lists
 from hiertopics.numeric.lanes import LANES
 from hiertopics.numeric.pitman_yor import PitmanYor, log_stirling
 from hiertopics.numeric.pitman_yor_kernels import LARGEST
@@ -126,7 +126,7 @@ def sample(
     first, opened, topics = np.zeros(4), np.zeros(2), np.zeros(4)
     starts = np.array([0, 3, 4, 6])
     for _ in range(n_sweeps):
-        sweep(cells, 0, 0, tables, prior, seats, False, rng, rng)
+        sweep(cells, 0, 0, tables, prior, rng, seats, False, rng)
         n = 0
         for slot in range(3):
             n += tables.z[slot] >= 0

@@ -10,7 +10,7 @@ from hdp_geweke import joint_test
 from nights import by_night
 
 from hiertopics.base.arrays import F64, I32, I64
-from hiertopics.families.flat import sticks
+from hiertopics.families.flat import sampler_kernels, sticks
 from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.hdp import gibbs, gibbs_kernels
 from hiertopics.numeric.priors import GammaPrior
@@ -46,7 +46,7 @@ def one_table_each(
     by_column += (counts > 0).sum(axis=0)
 
 
-sweep_block: Any = gibbs_kernels.sweep_block_by_lists
+sweep_block: Any = sampler_kernels.sweep_block_by_lists
 
 
 def half_the_word_total(*arguments: Any) -> int:
@@ -80,8 +80,8 @@ MUTANTS = {
     "no prior rate": (gibbs, "CONCENTRATION_PRIOR", GammaPrior(1.0, 0.0)),
     "no successes": (gibbs, "draw_concentration", without_successes),
     "one table each": (gibbs_kernels, "draw_tables", one_table_each),
-    "half the word total": (gibbs_kernels, "sweep_block_by_lists", half_the_word_total),
-    "document prior off": (gibbs_kernels, "sweep_block_by_lists", shifted_doc_prior),
+    "half the word total": (sampler_kernels, "sweep_block_by_lists", half_the_word_total),
+    "document prior off": (sampler_kernels, "sweep_block_by_lists", shifted_doc_prior),
     "last stick like the others": (sticks, "_log_density_of_last", by_size),
     "small weights first": (sticks, "_log_arrivals", small_weights_first),
 }

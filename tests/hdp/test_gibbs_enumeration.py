@@ -15,9 +15,10 @@ from stepping import at, corpus_of, docs_of, settings_of
 from hiertopics.base.arrays import F64, I64
 from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import Cells
+from hiertopics.families.flat.sampler_kernels import sweep_block, sweep_block_by_lists
 from hiertopics.families.flat.token_kernels import Tables
 from hiertopics.families.hdp import gibbs
-from hiertopics.families.hdp.gibbs_kernels import draw_tables, sweep_block, sweep_block_by_lists
+from hiertopics.families.hdp.gibbs_kernels import draw_tables
 
 ALPHA, GAMMA, ETA = 0.8, 1.3, 0.3
 CORPUS = corpus_of([[1, 1, 1, 0], [1, 0, 0, 1]])

@@ -13,6 +13,7 @@ from stepping import docs_of, settings_of
 
 from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import Cells
+from hiertopics.families.flat.sampler_kernels import sweep_block, sweep_block_by_lists
 from hiertopics.families.flat.sweep_kernels import list_words, write_words
 from hiertopics.families.flat.token_kernels import Tables, count_tokens
 from hiertopics.families.hdp import gibbs
@@ -44,7 +45,7 @@ def test_count_tokens() -> None:
     np.testing.assert_array_equal(n_wk.sum(axis=0), n_dk.sum(axis=0))
 
 
-@pytest.mark.parametrize("sweep", [kernels.sweep_block, kernels.sweep_block_by_lists])
+@pytest.mark.parametrize("sweep", [sweep_block, sweep_block_by_lists])
 def test_token_is_drawn_by_its_ratios_of_the_joint(sweep: Any) -> None:
     """13: a token's topics come up as often as the naive log joint says, all others fixed."""
     cells, tables, prior = start()
@@ -84,7 +85,7 @@ def test_a_sweep_by_lists_draws_what_its_plain_twin_draws(n_topics: int) -> None
     rows, words = np.tile(np.asarray(prior.doc, float), (8, 1)), np.asarray(prior.word, float)
     ours, same = np.random.default_rng(8), np.random.default_rng(8)
     for _ in range(3):
-        kernels.sweep_block_by_lists(data.cells, 0, 0, tables, prior, ours)
+        sweep_block_by_lists(data.cells, 0, 0, tables, prior, ours)
         sweep_by_lists(docs_of(corpus), z, rows, words, same)
         assert [part.tolist() for part in np.split(state.z, cuts)] == z
     n_dk, n_wk = np.zeros_like(tables.n_dk), np.zeros_like(tables.n_wk)

@@ -32,10 +32,16 @@ from hiertopics.families.flat.layout import Cells, lay_out
 from hiertopics.families.flat.seat_kernels import EMPTY, Seats, count_tables
 from hiertopics.families.flat.sweep_kernels import list_words_that_grow, write_words
 from hiertopics.families.flat.token_kernels import Tables
-from hiertopics.families.nhdp import bursty_gibbs, bursty_gibbs_kernels, gibbs, gibbs_kernels
+from hiertopics.families.nhdp import (
+    bursty_gibbs,
+    bursty_gibbs_kernels,
+    gibbs,
+    gibbs_kernels,
+    sampler_kernels,
+)
 from hiertopics.families.nhdp import list_kernels as lists
-from hiertopics.families.nhdp.bursty_gibbs_kernels import sweep_block, sweep_block_by_lists
 from hiertopics.families.nhdp.mixing import Mixing
+from hiertopics.families.nhdp.sampler_kernels import sweep_block, sweep_block_by_lists
 from hiertopics.families.nhdp.simulate import draw_hyperparameters, simulate
 from hiertopics.fitting import driver
 from hiertopics.fitting.loop import Stop
@@ -127,7 +133,7 @@ def sample(
     """Count how often the first pair has each number of tables, and its first one each node."""
     first, nodes = np.zeros(4), np.zeros(tables.n_dk.shape[1])
     for _ in range(n_sweeps):
-        sweep(cells, 0, 0, tables, parameters, how, rng, rng)
+        sweep(cells, 0, 0, tables, parameters, rng, how, rng)
         n = 0
         for slot in range(3):
             n += tables.z[slot] >= 0
@@ -266,7 +272,7 @@ def require_counted(cells: Cells, tables: Tables) -> None:
 
 # --- The joint distribution
 
-sweep_lists: Any = bursty_gibbs_kernels.sweep_block_by_lists
+sweep_lists: Any = sampler_kernels.sweep_block_by_lists
 
 
 @pytest.mark.slow
@@ -281,8 +287,8 @@ def test_prior_draws_stay_prior_draws(way: str, monkeypatch: pytest.MonkeyPatch)
 
 def without_tables(*arguments: Any) -> int:
     """Sweep with b in place of b + a T."""
-    *others, how, rng, other = arguments
-    return int(sweep_lists(*others, how._replace(discount=0.0), rng, other))
+    *others, rng, how, other = arguments
+    return int(sweep_lists(*others, rng, how._replace(discount=0.0), other))
 
 
 GEWEKE_MUTANTS = {"b for b + a T": without_tables}
@@ -293,7 +299,7 @@ GEWEKE_MUTANTS = {"b for b + a T": without_tables}
 @pytest.mark.parametrize("wrong", GEWEKE_MUTANTS.values(), ids=GEWEKE_MUTANTS)
 def test_wrong_sweeps_are_rejected(wrong: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(seats, "BURST_PRIOR", FEW_TOKENS)
-    monkeypatch.setattr(bursty_gibbs_kernels, "sweep_block_by_lists", wrong)
+    monkeypatch.setattr(sampler_kernels, "sweep_block_by_lists", wrong)
     outcome = joint_test(n_replicates=400, n_rounds=8)
     assert outcome.largest_z > 6.0, outcome
 

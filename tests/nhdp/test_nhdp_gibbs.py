@@ -18,7 +18,7 @@ from hiertopics.base.arrays import F64, I64
 from hiertopics.contract.model import Context
 from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR, draw_concentration
 from hiertopics.families.flat.layout import Data, lay_out
-from hiertopics.families.nhdp import gibbs, gibbs_kernels, learning, starts
+from hiertopics.families.nhdp import gibbs, gibbs_kernels, learning, sampler_kernels, starts
 from hiertopics.families.nhdp.gibbs_kernels import NodeParameters
 from hiertopics.families.nhdp.layout import Local
 from hiertopics.families.nhdp.state import State
@@ -166,8 +166,11 @@ def test_customers_that_stopped_would_be_seen(monkeypatch: pytest.MonkeyPatch) -
         )
 
     right = twins(gibbs_kernels.refresh)[1]
-    for name in ("begin_chances", "pass_by", "weigh", "descend", "redraw_tokens", "sweep_block"):
+    for name in ("begin_chances", "pass_by", "weigh", "descend", "redraw_tokens"):
         monkeypatch.setattr(gibbs_kernels, name, getattr(gibbs_kernels, name).py_func)
+    for name in ("begin_chances", "redraw_tokens"):
+        monkeypatch.setattr(sampler_kernels, name, getattr(gibbs_kernels, name))
+    monkeypatch.setattr(sampler_kernels, "sweep_block", twins(sampler_kernels.sweep_block)[1])
     monkeypatch.setattr(gibbs_kernels, "refresh", wrong)
     assert np.abs(z_scores(3000, dense=True)).max() > 6
 

@@ -13,7 +13,7 @@ from stepping import at, corpus_of, docs_of
 from hiertopics.base.arrays import I32
 from hiertopics.families.flat.layout import Data, lay_out
 from hiertopics.families.flat.token_kernels import Tables, count_tokens
-from hiertopics.families.nhdp import gibbs, list_kernels
+from hiertopics.families.nhdp import gibbs, list_kernels, sampler_kernels
 from hiertopics.families.nhdp.gibbs_kernels import NodeParameters
 from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.mixing import Mixing
@@ -48,7 +48,7 @@ def test_a_sweep_draws_what_its_plain_twin_draws(seed: int, n_nodes: int, eta: f
     ours, same = np.random.default_rng(8), np.random.default_rng(8)
     prior, tree = prior_of(mixing, eta, corpus.n_words), naive_of(mixing)
     for _ in range(3):
-        list_kernels.sweep_block_by_lists(data.cells, 0, 0, tables, prior, ours)
+        sampler_kernels.sweep_block_by_lists(data.cells, 0, 0, tables, prior, ours)
         sweep_by_lists(tree, docs_of(corpus), z, eta, corpus.n_words, same)
         assert [part.tolist() for part in np.split(tables.z, cuts)] == z
     for found, right in zip(tables[1:], counts_of(data, tables.z, n_nodes), strict=True):

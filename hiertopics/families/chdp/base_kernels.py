@@ -13,6 +13,7 @@ import numpy as np
 
 from hiertopics.base.arrays import F64
 from hiertopics.families.chdp.layout import Parents, Piece
+from hiertopics.families.flat.sampler_kernels import PRIORS
 from hiertopics.numeric.jit import kernel
 
 
@@ -59,6 +60,30 @@ def base_row(doc: int, parents: Parents, weights: Weights, row: F64) -> float:
     total = row.sum()
     row /= total
     return total
+
+
+class DocumentBases(NamedTuple):
+    """The priors of a sweep: those of documents are alpha_doc times their bases.
+
+    word: float64 [n_words], pseudo-counts of the words of a block; word_total: of all words.
+    """
+
+    parents: Parents
+    weights: Weights
+    alpha_doc: float
+    word: F64
+    word_total: float
+
+
+@kernel()
+def prior_by_base(prior: DocumentBases, doc: int, row: F64) -> F64:
+    """Write alpha_doc times the base of a document to ``row`` [T], and return it."""
+    base_row(doc, prior.parents, prior.weights, row)
+    row *= prior.alpha_doc
+    return row
+
+
+PRIORS[DocumentBases] = prior_by_base
 
 
 @kernel()

@@ -34,12 +34,12 @@ from hiertopics.contract.engine import Each, Pieces, as_given, cut, joined, stac
 from hiertopics.contract.model import Context, Sharded, without
 from hiertopics.families.chdp import gibbs_kernels as kernels
 from hiertopics.families.chdp import maximum_kernels as maximum
-from hiertopics.families.chdp.base_kernels import Weights
+from hiertopics.families.chdp.base_kernels import DocumentBases, Weights
 from hiertopics.families.chdp.config import GibbsSettings as Settings
 from hiertopics.families.chdp.config import Model as Model
 from hiertopics.families.chdp.config import Sampled
 from hiertopics.families.chdp.gibbs_state import (
-    Documents,
+    DocumentState,
     Draw,
     Info,
     begin,
@@ -64,8 +64,16 @@ from hiertopics.families.flat.concentrations import (
 )
 from hiertopics.families.flat.layout import Block
 from hiertopics.families.flat.sticks import log_remainders, redraw_order
-from hiertopics.families.flat.token_kernels import Tables
-from hiertopics.families.flat.tokens import draw_eta, miscounted, renumber, sweep
+from hiertopics.families.flat.tokens import (
+    Documents,
+    SweepInput,
+    Swept,
+    draw_eta,
+    miscounted,
+    renumber,
+    sweep,
+    sweep_block,
+)
 from hiertopics.numeric.priors import GammaPrior
 
 Array = NDArray[Any]
@@ -73,7 +81,7 @@ Result = TypeVar("Result")
 
 
 class Local(NamedTuple):
-    """Per-document state of a piece: ``Documents``.
+    """Per-document state of a piece: ``DocumentState``.
 
     Within an iteration also m_dk int32 [n_docs, T], tables, and by_link int64 [n_links], those
     that each parent serves.
@@ -87,21 +95,11 @@ class Local(NamedTuple):
 
 
 @dataclass(kw_only=True)
-class State(Draw):
+class State(Documents, Draw):
     """A draw, its documents in pieces, with the sticks of the corpus: logits, float64 [T - 1]."""
 
     local: Pieces[Piece, Local]
     sticks: Annotated[F64, Axes("truncation-1", finite=False)]
-
-    @property
-    def z(self) -> I32:
-        """The topics of all tokens [n_tokens]; of a single piece not a copy."""
-        return joined(self.local, "z")
-
-    @property
-    def n_dk(self) -> I32:
-        """The counts of all documents [n_docs, T]; of a single piece not a copy."""
-        return joined(self.local, "n_dk")
 
     @property
     def share(self) -> F64:
@@ -109,9 +107,9 @@ class State(Draw):
         return joined(self.local, "share")
 
     @property
-    def documents(self) -> Documents:
+    def documents(self) -> DocumentState:
         """The per-document state of all documents."""
-        return Documents(self.z, self.n_dk, self.share)
+        return DocumentState(self.z, self.n_dk, self.share)
 
     def log_chances(self, data: Data, weights: Weights) -> float:
         """Return ``log_chances_of`` all documents."""
@@ -119,22 +117,7 @@ class State(Draw):
 
 
 def _log_chances(piece: Piece, local: Local, given: tuple[Weights, float]) -> float:
-    return log_chances_of(Documents(*local[:3]), piece.parents, *given)
-
-
-class SweepInput(NamedTuple):
-    """Input of a block's sweep: topic totals [T], the documents' priors, pseudo-counts.
-
-    word_total: eta times the size of the vocabulary. dense: whether a token weighs all topics.
-    """
-
-    n_k: I64
-    weights: Weights
-    alpha_doc: float
-    eta: float
-    word_total: float
-    dense: bool
-    rng: np.random.Generator
+    return log_chances_of(DocumentState(*local[:3]), piece.parents, *given)
 
 
 def init(data: Data, settings: Settings, context: Context) -> State:
@@ -154,12 +137,12 @@ def flaw(state: State, data: Data, settings: Settings) -> str | None:
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
     """Redraw all topics; after the hold redraw tables, weights and concentrations too."""
     model, inference = settings.model, settings.inference
-    weights, word_total = group_weights(state, model), state.eta * data.n_words
+    weights = group_weights(state, model)
+    prior = (weights, state.alpha_doc, state.eta, state.eta * data.n_words)
 
     def given(*block: int) -> SweepInput:
         rng = context.rng("sweep", *block)
-        dense = inference.sweep == "dense"
-        return SweepInput(state.n_k, weights, state.alpha_doc, state.eta, word_total, dense, rng)
+        return SweepInput(state.n_k, prior, inference.sweep == "dense", rng)
 
     moved = sweep(state, data.laid.word_bounds, _sweep_block, given)
     if context.iteration > inference.hyper_start:
@@ -173,20 +156,12 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     return state, info_of(state, moved)
 
 
-def _sweep_block(
-    piece: Piece, local: Local, block: Block
-) -> tuple[Local, tuple[tuple[I32, ...], tuple[int, I64]]]:
-    """Sweep a block; answer with the tokens that moved and the change of the topic totals."""
-    before, weights, alpha_doc, eta, word_total, dense, rng = block.given
-    own = weights.with_shares(piece, local.share)
-    (n_wk,) = block.rows
-    n_k = before.copy()
-    tables = Tables(local.z, local.n_dk, n_wk, n_k)
-    visit = kernels.sweep_block if dense else kernels.sweep_block_by_lists
-    moved = visit(
-        piece.blocks, 0, block.number, tables, piece.parents, own, alpha_doc, eta, word_total, rng
-    )
-    return local, (block.rows, (moved, n_k - before))
+def _sweep_block(piece: Piece, local: Local, block: Block) -> Swept:
+    """Sweep a block under the bases of the piece's documents."""
+    weights, alpha_doc, eta, word_total = block.given.prior
+    own, word = weights.with_shares(piece, local.share), np.full(len(block.rows[0]), eta)
+    bases = DocumentBases(piece.parents, own, alpha_doc, word, word_total)
+    return sweep_block(piece, local, block, bases)
 
 
 def draw_weights(

@@ -31,7 +31,7 @@ from hiertopics.numeric.mixtures import log_rising
 SMALLEST = 1e-300
 
 
-class Documents(NamedTuple):
+class DocumentState(NamedTuple):
     """Per-document state: topics of tokens, their counts, and learned mixing weights.
 
     z: int32 [n_tokens]. n_dk: int32 [n_docs, T]. share: float64 [n_links] where mixing weights are
@@ -65,7 +65,7 @@ class Draw(ABC):
 
     @property
     @abstractmethod
-    def documents(self) -> Documents:
+    def documents(self) -> DocumentState:
         """The per-document state of all documents."""
 
     @abstractmethod
@@ -101,7 +101,9 @@ def even_sticks(n_topics: int) -> F64:
     return np.asarray(-np.log(np.arange(n_topics - 1, 0, -1.0)))
 
 
-def begin(data: Data, model: Model, rng: np.random.Generator) -> tuple[Documents, dict[str, Any]]:
+def begin(
+    data: Data, model: Model, rng: np.random.Generator
+) -> tuple[DocumentState, dict[str, Any]]:
     """Return uniformly random topics, even weights and the start values of the config.
 
     The second are the fields of a ``Draw``.
@@ -113,7 +115,7 @@ def begin(data: Data, model: Model, rng: np.random.Generator) -> tuple[Documents
     count_tokens(data.cells, z, n_dk, n_wk)
     log_pi_0 = log_weights(even_sticks(n_topics))
     share = data.parents.uniform() if model.weights == "learned" else np.empty(0)
-    return Documents(z, n_dk, share), {
+    return DocumentState(z, n_dk, share), {
         "n_wk": n_wk,
         "n_k": n_dk.sum(axis=0, dtype=np.int64),
         "log_pi_0": log_pi_0,
@@ -168,7 +170,7 @@ def objective(state: Draw, data: Data, settings: Settings, context: Context) -> 
 
 
 def log_chances_of(
-    documents: Documents, parents: Parents, weights: Weights, alpha_doc: float
+    documents: DocumentState, parents: Parents, weights: Weights, alpha_doc: float
 ) -> float:
     """Return the topics' part of the log joint of documents, without the part of lengths."""
     n_dk = documents.n_dk

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from hiertopics.base.arrays import I32, I64
 from hiertopics.contract.chains import Chains, SettingsT, chains
-from hiertopics.contract.engine import Pieces
+from hiertopics.contract.engine import Pieces, joined
 from hiertopics.contract.model import Backend, Context, PerChain
 from hiertopics.corpus.data.seedwords import NONE, Seeds
+from hiertopics.families.flat import sampler_kernels
 from hiertopics.families.flat import token_kernels as kernels
 from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR, draw_concentration
 from hiertopics.families.flat.layout import Block, take_turns
 from hiertopics.families.flat.summary import LIVE_TOKENS, merge_extra
+from hiertopics.families.flat.token_kernels import Tables
 
 SeenT = TypeVar("SeenT")
 DataT = TypeVar("DataT")
@@ -42,7 +44,38 @@ class InPieces(Topics, Protocol):
 TopicsT = TypeVar("TopicsT", bound=Topics)
 Rows = tuple[I32, ...]
 Recounted = Callable[[Any, Any, tuple[int, int]], tuple[bool, I32]]
-Visit = Callable[[Any, Any, Block], tuple[Any, tuple[Rows, tuple[int, I64]]]]
+Swept = tuple[Any, tuple[Rows, tuple[int, I64]]]
+Visit = Callable[[Any, Any, Block], Swept]
+
+
+class Documents:
+    """Topics of tokens, or of tables, and counts of documents, which pieces keep."""
+
+    local: Pieces[Any, Any]
+
+    @property
+    def z(self) -> I32:
+        """The topics of all tokens [n_tokens]; of a single piece not a copy."""
+        return joined(self.local, "z")
+
+    @property
+    def n_dk(self) -> I32:
+        """The counts of all documents [n_docs, T]; of a single piece not a copy."""
+        return joined(self.local, "n_dk")
+
+
+class SweepInput(NamedTuple):
+    """Input of a block's sweep.
+
+    n_k: int64 [T], totals of topics. prior: what the kernel takes of the priors. dense: whether
+    each token looks at all topics. seating: what the kernel takes of tables, of bursty documents.
+    """
+
+    n_k: I64
+    prior: Any
+    dense: bool
+    rng: np.random.Generator
+    seating: tuple[Any, ...] = ()
 
 
 def sweep(state: InPieces, word_bounds: I64, visit: Visit, given: Callable[[int, int], Any]) -> int:
@@ -58,6 +91,22 @@ def sweep(state: InPieces, word_bounds: I64, visit: Visit, given: Callable[[int,
             total += moved
             state.n_k += change
     return total
+
+
+def sweep_block(piece: Any, local: Any, block: Block, prior: Any = None) -> Swept:
+    """Sweep a block of flat topics. prior: of the piece; None: that of ``SweepInput``."""
+    dense = block.given.dense
+    visit = sampler_kernels.sweep_block if dense else sampler_kernels.sweep_block_by_lists
+    return swept_by(visit, piece, local, block, block.given.prior if prior is None else prior)
+
+
+def swept_by(visit: Callable[..., int], piece: Any, local: Any, block: Block, prior: Any) -> Swept:
+    """Sweep a block by a kernel; answer with the tokens that moved and the change of the totals."""
+    (n_wk,), given = block.rows, block.given
+    n_k = given.n_k.copy()
+    tables = Tables(local.z, local.n_dk, n_wk, n_k)
+    moved = visit(piece.blocks, 0, block.number, tables, prior, given.rng, *given.seating)
+    return local, (block.rows, (moved, n_k - given.n_k))
 
 
 def draw_eta(n_wk: I32, n_k: I64, eta: float, rng: np.random.Generator) -> float:

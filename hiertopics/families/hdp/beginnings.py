@@ -42,6 +42,7 @@ from hiertopics.families.flat.layout import (
     take_turns,
 )
 from hiertopics.families.flat.token_kernels import count_block, share_pairs
+from hiertopics.families.flat.tokens import sweep_block
 from hiertopics.families.flat.variational import Responsibilities, begun
 from hiertopics.families.hdp import bursty, few, few_bursty, gibbs
 from hiertopics.families.hdp.summary import word_probabilities
@@ -152,7 +153,7 @@ def _count(piece: Piece, local: Local, block: Block) -> tuple[Local, Any]:
 
 def _sweep_block(piece: Piece, local: Local, block: Block) -> tuple[Local, Any]:
     own = gibbs.Local(local.z, local.n_dk)
-    return local, gibbs.sweep_block(local.tokens, own, block)[1]
+    return local, sweep_block(local.tokens, own, block)[1]
 
 
 def as_few(piece: InCells, local: Local, dtype: DTypeLike) -> tuple[few.Local, None]:

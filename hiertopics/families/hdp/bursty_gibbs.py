@@ -20,14 +20,12 @@ from hiertopics.contract.states import Arrays
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.flat import seats
 from hiertopics.families.flat.bursts import putting_aside, repeats_of
-from hiertopics.families.flat.layout import Block, Data, Piece, dealt, sharded
+from hiertopics.families.flat.layout import Data, dealt, sharded
 from hiertopics.families.flat.prediction import BURSTS_EXTRA, EXTRA, infer_bursty
-from hiertopics.families.flat.seat_kernels import Seats, begin_slots, count_tables
+from hiertopics.families.flat.seat_kernels import begin_slots, count_tables
 from hiertopics.families.flat.summary import topic_counts
-from hiertopics.families.flat.token_kernels import Tables
 from hiertopics.families.flat.tokens import in_chains, miscounted
 from hiertopics.families.hdp import burst_stages, gibbs, gibbs_aside
-from hiertopics.families.hdp import bursty_gibbs_kernels as kernels
 from hiertopics.families.hdp.burst_stages import Documents, repeats_in
 from hiertopics.families.hdp.gibbs import Settings
 from hiertopics.families.hdp.gibbs_aside import DRAWN, LEARNING
@@ -80,14 +78,6 @@ class Info(NamedTuple):
     times_as_likely: float
 
 
-class TableArguments(NamedTuple):
-    """Arguments of a block for its tables. held: no table comes or goes."""
-
-    seats: Seats
-    held: bool
-    rng: np.random.Generator
-
-
 def prepare(corpus: Corpus, settings: Settings) -> Data:
     """Lay the corpus out in tokens, with its repeated words."""
     words, counts = corpus.counts.indices, corpus.counts.data
@@ -122,10 +112,10 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     held = context.iteration <= repeats.start
     of_process = seats.seats_of(state.process, repeats)
 
-    def more(*block: int) -> TableArguments:
-        return TableArguments(of_process, held, context.rng("tables", *block))
+    def seating(*block: int) -> tuple[Any, ...]:
+        return of_process, held, context.rng("tables", *block)
 
-    moved = gibbs.redraw_topics(state, data, settings, context, _sweep_block, more)
+    moved = gibbs.redraw_topics(state, data, settings, context, seating=seating)
     gibbs.redraw_hyperparameters(state, sized(state, data), settings, context)
     burst_stages.redraw_process(state, data, settings, context, DOCUMENTS)
     counts = topic_counts(state.n_k, state.n_tables)
@@ -151,20 +141,6 @@ DOCUMENTS = Documents(
     seeded=lambda state, data: data.seeds.totals(len(state.n_k), state.seeded),
     place=gibbs_aside.place,
 )
-
-
-def _sweep_block(
-    piece: Piece, local: Local, block: Block
-) -> tuple[Local, tuple[tuple[I32, ...], tuple[int, I64]]]:
-    """Sweep a block; answer as ``gibbs.sweep_block`` does."""
-    before, prior, dense, rng, more = block.given
-    (n_wk,) = block.rows
-    n_k = before.copy()
-    tables = Tables(local.z, local.n_dk, n_wk, n_k)
-    visit = kernels.sweep_block if dense else kernels.sweep_block_by_lists
-    how = (more.seats, more.held, rng, more.rng)
-    moved = visit(piece.blocks, 0, block.number, tables, prior, *how)
-    return local, (block.rows, (moved, n_k - before))
 
 
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:

@@ -51,13 +51,22 @@ from hiertopics.families.flat.concentrations import (
 )
 from hiertopics.families.flat.config import HyperStart, ReorderSticks, Sweep, Truncation
 from hiertopics.families.flat.kernels import PseudoCounts
-from hiertopics.families.flat.layout import Block, Data, Piece, dealt, lay_out, sharded
+from hiertopics.families.flat.layout import Data, Piece, dealt, lay_out, sharded
 from hiertopics.families.flat.prediction import EXTRA
 from hiertopics.families.flat.prediction import infer as infer
 from hiertopics.families.flat.sticks import log_remainders, redraw_order, weights_from_fractions
 from hiertopics.families.flat.summary import notes_on_shards, summary_bytes, topic_counts
-from hiertopics.families.flat.token_kernels import Tables, count_tokens
-from hiertopics.families.flat.tokens import Visit, in_chains, miscounted, renumber, sweep
+from hiertopics.families.flat.token_kernels import count_tokens
+from hiertopics.families.flat.tokens import (
+    Documents,
+    SweepInput,
+    Visit,
+    in_chains,
+    miscounted,
+    renumber,
+    sweep,
+    sweep_block,
+)
 from hiertopics.families.flat.variational import prior_of_blocks
 from hiertopics.families.hdp import gibbs_kernels as kernels
 from hiertopics.families.hdp import summary as common
@@ -147,32 +156,13 @@ class Draw:
 
 
 @dataclass(kw_only=True)
-class State(Draw):
+class State(Documents, Draw):
     """A draw whose pieces have counts of documents, too.
 
     seeded: int64, the topic of each name of seed words.
     """
 
     seeded: Annotated[I64, Axes("n_seeded", below="truncation")]
-
-    @property
-    def n_dk(self) -> I32:
-        """The counts of all documents [n_docs, T]; of a single piece not a copy."""
-        return joined(self.local, "n_dk")
-
-
-class SweepInput(NamedTuple):
-    """Arguments of the sweep of a block.
-
-    n_k: topic totals [T]. prior: pseudo-counts. dense: whether all topics are weighed. more:
-    arguments of another ``visit`` than ``sweep_block``.
-    """
-
-    n_k: I64
-    prior: PseudoCounts
-    dense: bool
-    rng: np.random.Generator
-    more: Any = None
 
 
 class Info(NamedTuple):
@@ -247,10 +237,10 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
 
 
 def redraw(
-    state: State, data: Data, settings: Settings, context: Context, visit: Visit | None = None
+    state: State, data: Data, settings: Settings, context: Context, visit: Visit = sweep_block
 ) -> int:
     """Do an iteration; return how many tokens moved. visit: the task that sweeps a block."""
-    moved = redraw_topics(state, data, settings, context, visit or sweep_block)
+    moved = redraw_topics(state, data, settings, context, visit)
     redraw_hyperparameters(state, data, settings, context)
     return moved
 
@@ -320,10 +310,10 @@ def redraw_topics(
     data: Data,
     settings: Settings,
     context: Context,
-    visit: Visit,
-    more: Callable[..., Any] | None = None,
+    visit: Visit = sweep_block,
+    seating: Callable[..., tuple[Any, ...]] | None = None,
 ) -> int:
-    """Do a sweep; return how many tokens moved. more: further arguments of ``visit``, by block."""
+    """Do a sweep; return how many tokens moved. seating: as in ``SweepInput``, by block."""
     dense = settings.inference.sweep == "dense"
     pseudo_counts = PseudoCounts(
         state.alpha * state.pi, state.word_mass * state.tau, state.word_mass
@@ -332,25 +322,11 @@ def redraw_topics(
     seeded = data.seeds.totals(len(state.n_k), state.seeded)
 
     def given(*block: int) -> SweepInput:
-        extra = None if more is None else more(*block)
-        return SweepInput(
-            state.n_k + seeded, priors(*block), dense, context.rng("sweep", *block), extra
-        )
+        of_tables = () if seating is None else seating(*block)
+        rng = context.rng("sweep", *block)
+        return SweepInput(state.n_k + seeded, priors(*block), dense, rng, of_tables)
 
     return sweep(state, data.word_bounds, visit, given)
-
-
-def sweep_block(
-    piece: Piece, local: Local, block: Block
-) -> tuple[Local, tuple[tuple[I32, ...], tuple[int, I64]]]:
-    """Sweep a block; answer with the tokens that moved and the change of the topic totals."""
-    before, prior, dense, rng, _ = block.given
-    (n_wk,) = block.rows
-    n_k = before.copy()
-    tables = Tables(local.z, local.n_dk, n_wk, n_k)
-    visit = kernels.sweep_block if dense else kernels.sweep_block_by_lists
-    moved = visit(piece.blocks, 0, block.number, tables, prior, rng)
-    return local, (block.rows, (moved, n_k - before))
 
 
 def _draw_document_side(

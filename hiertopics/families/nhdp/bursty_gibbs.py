@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import structs
 from scipy import sparse
 
-from hiertopics.base.arrays import I32, I64, Floats
+from hiertopics.base.arrays import I32, Floats
 from hiertopics.base.axes import POSITIVE, Axes
 from hiertopics.contract.chains import Chains, chains
 from hiertopics.contract.model import Backend, Context, PerChain, Summary
@@ -24,13 +24,11 @@ from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.families.flat import seats
 from hiertopics.families.flat.bursts import Repeats, repeats_of
-from hiertopics.families.flat.layout import Block, Cells, Piece, sharded
+from hiertopics.families.flat.layout import Cells, sharded
 from hiertopics.families.flat.prediction import BURSTS_EXTRA, process_of
-from hiertopics.families.flat.seat_kernels import Seats, count_tables
-from hiertopics.families.flat.token_kernels import Tables
+from hiertopics.families.flat.seat_kernels import count_tables
 from hiertopics.families.flat.tokens import miscounted
 from hiertopics.families.hdp.bursts import planned
-from hiertopics.families.nhdp import bursty_gibbs_kernels as kernels
 from hiertopics.families.nhdp import gibbs
 from hiertopics.families.nhdp import summary as common
 from hiertopics.families.nhdp.config import GibbsSettings as Settings
@@ -87,13 +85,6 @@ class Info(NamedTuple):
     times_as_likely: float
 
 
-class TableArguments(NamedTuple):
-    """Arguments of a block for its tables."""
-
-    seats: Seats
-    rng: np.random.Generator
-
-
 def prepare(corpus: Corpus, settings: Settings) -> Data:
     """Lay the corpus out in pairs and in tokens, with its repeated words."""
     pairs, tokens = gibbs.prepare(corpus, settings)
@@ -128,11 +119,11 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     repeats = repeats_in(data)
     of_process = seats.seats_of(state.process, repeats)
 
-    def more(*block: int) -> TableArguments:
-        return TableArguments(of_process, context.rng("tables", *block))
+    def seating(*block: int) -> tuple[Any, ...]:
+        return of_process, context.rng("tables", *block)
 
     dense = settings.inference.sweep == "dense"
-    moved = gibbs.sweep(state, data.tokens, context, dense=dense, visit=_sweep_block, more=more)
+    moved = gibbs.sweep(state, data.tokens, context, dense=dense, seating=seating)
     gibbs.redraw_shared(state, data, settings, context)
     if repeats.there and not is_held(data) and context.iteration % seats.EVERY == 0:
         found = seats.seated(state.local, log_stirling(repeats.counts, state.burst_discount))
@@ -152,19 +143,6 @@ def is_held(data: Data) -> bool:
     """Tell whether the start has learned the process from documents that it put aside."""
     assert data.pairs.bursts is not None
     return data.pairs.bursts.n_aside > 0
-
-
-def _sweep_block(
-    piece: Piece, local: Local, block: Block
-) -> tuple[Local, tuple[tuple[I32, ...], tuple[int, I64]]]:
-    """Sweep a block; answer with the tables that moved and the change of the totals."""
-    before, prior, dense, rng, more = block.given
-    (n_wk,) = block.rows
-    n_k = before.copy()
-    tables = Tables(local.z, local.n_dk, n_wk, n_k)
-    visit = kernels.sweep_block if dense else kernels.sweep_block_by_lists
-    moved = visit(piece.blocks, 0, block.number, tables, prior, more.seats, rng, more.rng)
-    return local, (block.rows, (moved, n_k - before))
 
 
 def shown_of(state: State, data: Data) -> tuple[float, float]:

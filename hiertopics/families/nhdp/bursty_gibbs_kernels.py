@@ -1,42 +1,26 @@
-"""Sweeps of the sampler of a tree whose documents are bursty (theory/bursts 9.2).
-
-Of each document the tables get nodes as tokens do in the plain sampler; then some come or go. Of a
-tree theta sums to 1, so that the chance p of a word is the sum of the weights of nodes.
-"""
+"""Tables of bursty documents come and go below the nodes of a tree (theory/bursts 9.2)."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from hiertopics.base.arrays import F32, F64, I32, I64, U32
-from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.seat_kernels import (
     EMPTY,
     N_STEPS,
     Seats,
-    empty_slots,
     end_of_pair,
-    longest_of,
     odds_of_another,
-    put_tables,
     tables_of_pair,
-    take_tables,
 )
 from hiertopics.families.flat.sweep_kernels import (
     last_place,
-    list_words_that_grow,
     place_of,
-    words_of_block,
-    write_words,
 )
-from hiertopics.families.flat.token_kernels import Tables
 from hiertopics.families.nhdp.gibbs_kernels import (
     NodeParameters,
-    begin_chances,
     descend,
-    inverse_sizes,
     pass_by,
-    redraw_tokens,
     weigh,
 )
 from hiertopics.families.nhdp.list_kernels import (
@@ -51,60 +35,14 @@ from hiertopics.families.nhdp.list_kernels import (
     TOKENS,
     UNTIL,
     begin_document,
-    families_of,
     find_node,
-    mixture_of,
-    nodes_of,
-    redraw_document,
     renew_share,
     stay_at_root,
     sum_of_products,
 )
 from hiertopics.numeric.jit import kernel
-from hiertopics.numeric.lanes import LANES
 from hiertopics.numeric.pitman_yor_kernels import LARGEST
 from hiertopics.numeric.simd_draws import Int, gather_products, pick_place, sum_list
-
-
-@kernel()
-def sweep_block(
-    cells: Cells,
-    doc_shard: int,
-    word_shard: int,
-    tables: Tables,
-    parameters: NodeParameters,
-    seats: Seats,
-    rng: np.random.Generator,
-    seat_rng: np.random.Generator,
-) -> int:
-    """Redraw tables of a block; return how many changed their node.
-
-    As ``gibbs_kernels.sweep_block``, which see.
-    """
-    n_nodes = tables.n_dk.shape[1]
-    inverse = inverse_sizes(tables.n_k, parameters.eta_total)
-    passing, stay, go = np.zeros(n_nodes), np.zeros(n_nodes), np.zeros(n_nodes)
-    total = np.zeros(n_nodes)
-    own_nodes = np.empty(longest_of(cells, doc_shard, word_shard), np.int32)
-    words_of = np.empty_like(own_nodes)
-    moved = 0
-    for doc in range(cells.doc_bounds[doc_shard], cells.doc_bounds[doc_shard + 1]):
-        begin, end = cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]
-        if begin == end:
-            continue
-        z, words, doc_row = tables.z[begin:end], cells.word[begin:end], tables.n_dk[doc]
-        begin_chances(doc_row, passing, parameters, stay, go)
-        n_tables = take_tables(z, words, own_nodes, words_of)
-        moved += redraw_tokens(
-            own_nodes[:n_tables], words_of[:n_tables], doc_row, tables.n_wk, tables.n_k, inverse,
-            passing, parameters, stay, go, total, rng,
-        )  # fmt: skip
-        put_tables(own_nodes, z)
-        seat_document(
-            z, words, doc_row, tables.n_wk, tables.n_k, inverse, passing, parameters, stay, go,
-            total, seats, seat_rng,
-        )  # fmt: skip
-    return moved
 
 
 @kernel()
@@ -185,56 +123,6 @@ def count_table(
     word_row[node] += change
     n_k[node] += change
     inverse[node] = 1.0 / (n_k[node] + eta_total)
-
-
-@kernel()
-def sweep_block_by_lists(
-    cells: Cells,
-    doc_shard: int,
-    word_shard: int,
-    tables: Tables,
-    parameters: NodeParameters,
-    seats: Seats,
-    rng: np.random.Generator,
-    seat_rng: np.random.Generator,
-) -> int:
-    """Do as ``sweep_block`` does, by the lists of nodes that words have."""
-    n_k = tables.n_k
-    first_word, last_word = words_of_block(cells, doc_shard, word_shard)
-    growth = empty_slots(cells, doc_shard, word_shard, tables.z, len(tables.n_wk))
-    lists = list_words_that_grow(tables.n_wk, first_word, last_word, growth)
-    start, length, entries, times = lists
-    links, member, above, begin, end = families_of(parameters.parent, parameters.first)
-    nodes = nodes_of(n_k, parameters)
-    share, local, factor, exact, weight = mixture_of(len(n_k), len(above))
-    room = (len(n_k) + LANES - 1) // LANES * LANES
-    chances, sums = np.zeros(room, np.float32), np.zeros(room, np.float32)
-    before = np.zeros(LANES + 1, np.float32)
-    own_nodes = np.empty(longest_of(cells, doc_shard, word_shard), np.int32)
-    words_of = np.empty_like(own_nodes)
-    moved = 0
-    for doc in range(cells.doc_bounds[doc_shard], cells.doc_bounds[doc_shard + 1]):
-        begins, ends = cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]
-        if begins == ends:
-            continue
-        z, words, doc_row = tables.z[begins:ends], cells.word[begins:ends], tables.n_dk[doc]
-        n_tables = take_tables(z, words, own_nodes, words_of)
-        moved += redraw_document(
-            own_nodes[:n_tables], words_of[:n_tables], doc_row,
-            parameters.eta, parameters.eta_total, parameters.first,
-            links, member, above, begin, end, start, length, entries, times,
-            nodes, share, local, factor, exact, weight, chances, sums, before, rng,
-        )  # fmt: skip
-        put_tables(own_nodes, z)
-        seat_document_by_lists(
-            z, words, doc_row, parameters.eta, parameters.eta_total, parameters.first,
-            links, member, above, begin, end, start, length, entries, times,
-            nodes, share, local, factor, exact, weight, chances, sums, before, seats, seat_rng,
-        )  # fmt: skip
-    for node in range(len(n_k)):
-        n_k[node] = np.int64(nodes[node, TOKENS])
-    write_words(lists, first_word, last_word, tables.n_wk)
-    return moved
 
 
 # Arrays come one by one: taken from a tuple they would cost counted references per pair.

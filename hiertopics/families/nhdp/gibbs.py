@@ -19,7 +19,7 @@ from scipy import sparse
 from hiertopics.base.arrays import F64, I32, I64, Floats
 from hiertopics.base.axes import POSITIVE, Axes, require_parents
 from hiertopics.contract.chains import Chains, chains
-from hiertopics.contract.engine import Pieces, joined
+from hiertopics.contract.engine import Pieces
 from hiertopics.contract.model import Backend, Context, PerChain, Summary
 from hiertopics.contract.states import Arrays
 from hiertopics.corpus.data.corpus import Corpus
@@ -36,11 +36,18 @@ from hiertopics.families.flat.layout import (
 )
 from hiertopics.families.flat.layout import Data as Laid
 from hiertopics.families.flat.summary import notes_on_shards
-from hiertopics.families.flat.token_kernels import Tables, count_tokens
-from hiertopics.families.flat.tokens import Visit, draw_eta, miscounted
+from hiertopics.families.flat.token_kernels import count_tokens
+from hiertopics.families.flat.tokens import (
+    Documents,
+    SweepInput,
+    Swept,
+    draw_eta,
+    miscounted,
+    swept_by,
+)
 from hiertopics.families.flat.tokens import sweep as sweep_tokens
 from hiertopics.families.nhdp import gibbs_kernels as kernels
-from hiertopics.families.nhdp import list_kernels, starts, variational
+from hiertopics.families.nhdp import sampler_kernels, starts, variational
 from hiertopics.families.nhdp import summary as common
 from hiertopics.families.nhdp.config import GibbsInference as Inference
 from hiertopics.families.nhdp.config import GibbsModel as Model
@@ -74,22 +81,8 @@ class Local(NamedTuple):
     n_dk: Annotated[I32, Axes("n_docs", "n_nodes", least=0)]
 
 
-class SweepInput(NamedTuple):
-    """Input of a block's sweep: totals with seed words [K], ``Mixing``, random numbers.
-
-    dense: whether each token looks at all nodes. more: arguments of another ``visit`` than
-    ``sweep_block``.
-    """
-
-    n_k: I64
-    prior: NodeParameters
-    dense: bool
-    rng: np.random.Generator
-    more: Any = None
-
-
 @dataclass
-class State:
+class State(Documents):
     """One draw.
 
     local: the nodes of tokens and the counts of documents, in pieces. n_wk int32 [n_words, K],
@@ -110,16 +103,6 @@ class State:
     def require_sound(self) -> None:
         """Raise ValueError where the nodes are not those of a tree, breadth first."""
         require_parents("parent", self.parent)
-
-    @property
-    def z(self) -> I32:
-        """The nodes of all tokens [n_tokens]; of a single piece not a copy."""
-        return joined(self.local, "z")
-
-    @property
-    def n_dk(self) -> I32:
-        """The counts of all documents [n_docs, K]; of a single piece not a copy."""
-        return joined(self.local, "n_dk")
 
     @property
     def mixing(self) -> Mixing:
@@ -258,13 +241,12 @@ def sweep(
     context: Context,
     *,
     dense: bool = False,
-    visit: Visit | None = None,
-    more: Callable[..., Any] | None = None,
+    seating: Callable[..., tuple[Any, ...]] | None = None,
 ) -> int:
     """Redraw the node of every token, block by block; return how many moved.
 
-    dense: look at all nodes for each token, not at those of its document and its word. visit: the
-    task that sweeps a block; more: its further arguments, by block.
+    dense: look at all nodes for each token, not at those of its document and its word. seating: as
+    in ``SweepInput``, by block.
     """
     mixing = state.mixing
     shape, words = mixing.shape, (state.eta, state.eta * data.n_words)
@@ -274,10 +256,10 @@ def sweep(
     sizes = _sizes(state, data)
 
     def given(*block: int) -> SweepInput:
-        extra = None if more is None else more(*block)
-        return SweepInput(sizes, parameters, dense, context.rng("sweep", *block), extra)
+        of_tables = () if seating is None else seating(*block)
+        return SweepInput(sizes, parameters, dense, context.rng("sweep", *block), of_tables)
 
-    return sweep_tokens(state, data.word_bounds, visit or _sweep_block, given)
+    return sweep_tokens(state, data.word_bounds, _sweep_block, given)
 
 
 def redraw_mixing(state: State, settings: Settings, context: Context) -> None:
@@ -297,17 +279,10 @@ def _sizes(state: State, data: Laid) -> I64:
     return state.n_k + data.seeds.totals(len(state.n_k), data.seeds.branches)
 
 
-def _sweep_block(
-    piece: Piece, local: Local, block: Block
-) -> tuple[Local, tuple[tuple[I32, ...], tuple[int, I64]]]:
-    """Sweep a block; answer with the tokens that moved and the change of the totals."""
-    before, prior, dense, rng, _ = block.given
-    (n_wk,) = block.rows
-    n_k = before.copy()
-    tables = Tables(local.z, local.n_dk, n_wk, n_k)
-    visit = kernels.sweep_block if dense else list_kernels.sweep_block_by_lists
-    moved = visit(piece.blocks, 0, block.number, tables, prior, rng)
-    return local, (block.rows, (moved, n_k - before))
+def _sweep_block(piece: Piece, local: Local, block: Block) -> Swept:
+    dense = block.given.dense
+    visit = sampler_kernels.sweep_block if dense else sampler_kernels.sweep_block_by_lists
+    return swept_by(visit, piece, local, block, block.given.prior)
 
 
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:

@@ -8,7 +8,6 @@ import numpy as np
 
 from hiertopics.base.arrays import F64, I32, I64, Floats
 from hiertopics.families.flat.layout import Cells
-from hiertopics.families.flat.token_kernels import Tables
 from hiertopics.families.nhdp.document_kernels import unpack
 from hiertopics.families.nhdp.layout import Local
 from hiertopics.numeric.jit import REASSOCIATE, kernel
@@ -32,38 +31,6 @@ class NodeParameters(NamedTuple):
     stop_b: F64
     eta: float
     eta_total: float
-
-
-@kernel()
-def sweep_block(
-    cells: Cells,
-    doc_shard: int,
-    word_shard: int,
-    tables: Tables,
-    parameters: NodeParameters,
-    rng: np.random.Generator,
-) -> int:
-    """Redraw the node of each token of a block given all others; return how many moved.
-
-    The chance is that of theory/nhdp 3.1 with whole counts, the token taken out of its node and of
-    all nodes above. n_k is moved too: pass the block's own copy.
-    """
-    n_nodes = tables.n_dk.shape[1]
-    inverse = inverse_sizes(tables.n_k, parameters.eta_total)
-    passing, stay, go = np.zeros(n_nodes), np.zeros(n_nodes), np.zeros(n_nodes)
-    total = np.zeros(n_nodes)
-    moved = 0
-    for doc in range(cells.doc_bounds[doc_shard], cells.doc_bounds[doc_shard + 1]):
-        begin, end = cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]
-        if begin == end:
-            continue
-        doc_row = tables.n_dk[doc]
-        begin_chances(doc_row, passing, parameters, stay, go)
-        moved += redraw_tokens(
-            tables.z[begin:end], cells.word[begin:end], doc_row, tables.n_wk, tables.n_k, inverse,
-            passing, parameters, stay, go, total, rng,
-        )  # fmt: skip
-    return moved
 
 
 @kernel()

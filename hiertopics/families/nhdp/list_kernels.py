@@ -20,15 +20,10 @@ from typing import NamedTuple
 import numpy as np
 
 from hiertopics.base.arrays import F32, F64, I32, I64, U32
-from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.sweep_kernels import (
     last_place,
-    list_words,
     place_of,
-    words_of_block,
-    write_words,
 )
-from hiertopics.families.flat.token_kernels import Tables
 from hiertopics.families.nhdp.gibbs_kernels import NodeParameters
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.lanes import LANES
@@ -135,43 +130,6 @@ def mixture_of(n_nodes: int, n_families: int) -> Mixture:
         np.zeros(n_families),
         np.zeros(room, np.float32),
     )
-
-
-@kernel()
-def sweep_block_by_lists(
-    cells: Cells,
-    doc_shard: int,
-    word_shard: int,
-    tables: Tables,
-    parameters: NodeParameters,
-    rng: np.random.Generator,
-) -> int:
-    """Do as ``gibbs_kernels.sweep_block`` does, by the lists of nodes that words have."""
-    n_k = tables.n_k
-    first_word, last_word = words_of_block(cells, doc_shard, word_shard)
-    lists = list_words(tables.n_wk, first_word, last_word)
-    start, length, entries, times = lists
-    links, member, above, begin, end = families_of(parameters.parent, parameters.first)
-    nodes = nodes_of(n_k, parameters)
-    share, local, factor, exact, weight = mixture_of(len(n_k), len(above))
-    room = (len(n_k) + LANES - 1) // LANES * LANES
-    chances, sums = np.zeros(room, np.float32), np.zeros(room, np.float32)
-    before = np.zeros(LANES + 1, np.float32)
-    moved = 0
-    for doc in range(cells.doc_bounds[doc_shard], cells.doc_bounds[doc_shard + 1]):
-        begins, ends = cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]
-        if begins == ends:
-            continue
-        moved += redraw_document(
-            tables.z[begins:ends], cells.word[begins:ends], tables.n_dk[doc],
-            parameters.eta, parameters.eta_total, parameters.first,
-            links, member, above, begin, end, start, length, entries, times,
-            nodes, share, local, factor, exact, weight, chances, sums, before, rng,
-        )  # fmt: skip
-    for node in range(len(n_k)):
-        n_k[node] = np.int64(nodes[node, TOKENS])
-    write_words(lists, first_word, last_word, tables.n_wk)
-    return moved
 
 
 # Arrays come one by one: taken from a tuple they would cost counted references per token.
