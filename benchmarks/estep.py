@@ -28,7 +28,13 @@ from hiertopics.families.ncrp import clustering
 from hiertopics.families.ncrp.config import VariationalInference
 from hiertopics.families.ncrp.variational import backend as variational
 from hiertopics.families.ncrp.variational import starts
-from hiertopics.families.ncrp.variational.state import State, Sums, local_pass, refit
+from hiertopics.families.ncrp.variational.state import (
+    LOCAL_ROUNDS,
+    State,
+    Sums,
+    local_pass,
+    refit,
+)
 
 LEAVES_PER_BRANCH = 7
 BURN_IN = 8
@@ -74,8 +80,7 @@ class EStep:
             self._pass()
 
     def _pass(self) -> Sums:
-        rounds = self._settings.inference.local_rounds
-        return local_pass(self._state, rounds)
+        return local_pass(self._state, LOCAL_ROUNDS)
 
 
 class Product:

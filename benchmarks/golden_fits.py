@@ -209,7 +209,6 @@ FAMILIES = (
             DEFAULT: (),
             "root": ("inference.start=root",),
             "prior": ("inference.start=prior",),
-            "total": ("model.root_concentration=total",),
             "paper": ("inference.settle_every=0",),
             "chains": (CHAINS,),
         },

@@ -21,7 +21,7 @@ from hiertopics.cli.examples import EXAMPLES
 from hiertopics.contract import registry
 from hiertopics.settings.config import STARTS, DataConfig, Header, OutputConfig
 from hiertopics.settings.fields import description, expectation, nested, offered
-from hiertopics.settings.former import Former, Switch, show_plain
+from hiertopics.settings.former import Constant, Former, Switch, show_plain
 from hiertopics.settings.yamlfile import dump_yaml
 
 WIDTH = 96
@@ -38,11 +38,12 @@ VARIANTS = (
 )
 FORMER = (
     "Configs, `-s` and runs with these names mean what they meant; a note on stderr gives the "
-    "present name. A former `true` or `learned` takes the hyperparameter out of the list."
+    "present name. A former `true` or `learned` takes the hyperparameter out of the list. Other "
+    "values of a key that is none now are refused."
 )
 UNOFFERED = (
     "These keys are read, so that runs and configs that have them keep their meaning. New configs "
-    "need none: the default suits every corpus that was tried, or nothing depends on the key."
+    "need none: no result of the backend depends on the key."
 )
 
 OF_ALL: Kinds = {"": Header, "data": DataConfig, "output": OutputConfig}
@@ -215,11 +216,12 @@ def _former_rows() -> Iterator[tuple[str, ...]]:
     for name in registry.BACKENDS:
         former: Former = getattr(registry.load(name).Inference, "former", {})
         for key, now in former.items():
-            pairs = (
-                [(f"`{key}: {show_plain(now.held)}`", f"`{now.name}` in `inference.hold`")]
-                if isinstance(now, Switch)
-                else [(f"`{key}: {old}`", f"`{key}: {new}`") for old, new in now.items()]
-            )
+            if isinstance(now, Switch):
+                pairs = [(f"`{key}: {show_plain(now.held)}`", f"`{now.name}` in `inference.hold`")]
+            elif isinstance(now, Constant):
+                pairs = [(f"`{key}: {show_plain(now.value)}`", "no key: the only value")]
+            else:
+                pairs = [(f"`{key}: {old}`", f"`{key}: {new}`") for old, new in now.items()]
             for pair in pairs:
                 rows.setdefault(pair, []).append(name)
     for pair, names in rows.items():

@@ -367,7 +367,7 @@ def tssb_state(data: Any, truth: Truth, settings: Settings, rng: np.random.Gener
         z = categories(shares[truth["node"][doc]] * truth["topics"][:, word].T, rng)
         topics = text.counted(data, z.astype(np.int16), model.n_topics)
         kappa = float(truth["kappa"])
-        above = np.vstack([np.full(model.n_topics, text.root_share(model)), shares])
+        above = np.vstack([np.full(model.n_topics, text.ROOT_SHARE), shares])
         values = logs(shares, kappa * above[truth["parent"] + 1], rng)
         nodes, node = seated(truth, values, np.zeros(len(values)), process, rng)
         return text.State(node, nodes, process, np.array([kappa]), topics)

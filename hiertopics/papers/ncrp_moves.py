@@ -21,7 +21,7 @@ def paper_moves(
     """Grow by both rules, sweep, merge paths with the same documents, prune."""
     state, n_grown = grow(state, data, settings.inference.max_nodes, context)
     for _ in range(TRIAL_SWEEPS):
-        sweep(state, settings)
+        sweep(state)
     draft = draft_of(state)
     n_moves = merge_alike(draft) + draft.prune(PRUNE_BELOW)
     return (state_of_draft(draft, state) if n_moves else state), n_grown + n_moves

@@ -23,8 +23,8 @@ NUMBER_AS_TEXT = {"number_as_text": True}
 UNOFFERED = {"deprecated": True}
 """``Meta(extra_json_schema=UNOFFERED)``: a key that configs may have, but that is not offered.
 
-The name of a variant says the same, or one value suits everybody. Runs and configs that have such a
-key keep it.
+The name of a variant says the same, or nothing depends on the key. Runs and configs that have such
+a key keep it.
 """
 
 

@@ -8,7 +8,7 @@ The ``Inference`` record of a backend declares them under ``former``, by dotted 
     }
 
 A key that told whether one hyperparameter is learned is now an entry of the list
-``inference.hold``. A value may have another word now.
+``inference.hold``. A value may have another word now. A ``Constant`` is no key any more.
 """
 
 from __future__ import annotations
@@ -32,8 +32,14 @@ class Switch(NamedTuple):
     learned: object = True
 
 
-Former = Mapping[str, Switch | Mapping[str, str]]
-"""By former key: what it switched. By key: former words among its values, and the present ones."""
+class Constant(NamedTuple):
+    """A former key that has this value in every fit now."""
+
+    value: object
+
+
+Former = Mapping[str, Switch | Constant | Mapping[str, str]]
+"""By former key: what it switched, or its only value. By key: former words, and present ones."""
 
 
 class Translation:
@@ -66,6 +72,11 @@ class Translation:
                 layer = without_key(layer, section, name)
                 if self._switch(source, key, value, now):
                     switched.append(f"{key}: {show_plain(value)}")
+            elif isinstance(now, Constant):
+                layer = without_key(layer, section, name)
+                if value != now.value or isinstance(value, bool):
+                    always = f"{key} is {show_plain(now.value)} in every fit now"
+                    self.problems.append(f"{always}, got {show(value)} ({source}); leave it out")
             elif isinstance(value, str) and value in now:
                 layer = with_key(layer, section, name, now[value])
                 self.notes.append((source, f"{key}: {value} is now {key}: {now[value]}"))

@@ -70,17 +70,6 @@ def test_one_topic_makes_one_table_per_document_and_word_in_pcvb0(prior: str) ->
     np.testing.assert_allclose(state.tau, tau, rtol=1e-12)
 
 
-def test_concentrations_take_as_many_steps_as_asked() -> None:
-    """3.4: ``hyper_steps`` per iteration, each from the value of the one before."""
-    keys: dict[str, Any] = {"truncation": 1, "alpha": 0.7, "eta": 0.3, "hyper_steps": 3}
-    state, _, _ = fitted(pcvb0, corpus_of(COUNTS), 1, hyper_start=0, **keys)
-    alpha, word_mass = 0.7, 1.2
-    for _ in range(3):
-        alpha = 3 / growth(LENGTHS, alpha)
-        word_mass = 3 / growth(np.array([11]), word_mass)
-    assert (state.alpha, state.word_mass) == pytest.approx((alpha, word_mass), rel=1e-12)
-
-
 def test_one_topic_makes_expected_tables_in_cvb0() -> None:
     """11.11: without variance the expected tables are x (psi(x + n) - psi(x)) exactly."""
     keys: dict[str, Any] = {"truncation": 1, "alpha": 0.7, "eta": 0.3}

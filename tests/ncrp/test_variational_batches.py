@@ -21,7 +21,7 @@ from variational_cases import (
 
 from hiertopics.families.flat import token_layout
 from hiertopics.families.ncrp.variational import backend as variational
-from hiertopics.families.ncrp.variational.state import local_pass
+from hiertopics.families.ncrp.variational.state import LOCAL_ROUNDS, local_pass
 
 CORPUS, BRANCH, _ = planted(0, 120)
 
@@ -33,9 +33,10 @@ def test_one_batch_of_all_at_full_rate_is_a_sweep(
 ) -> None:
     """Whose cells may be copied some at a time."""
     monkeypatch.setattr(token_layout, "TOKENS_AT_ONCE", at_once)
+    monkeypatch.setattr(variational, "BATCH_DELAY", 0.0)
     keys = {"mode": mode, "moves": "none"}
     whole = settings_of(**keys)
-    batch = settings_of(batch_size=500, batch_delay=0.0, **keys)
+    batch = settings_of(batch_size=500, **keys)
     data = variational.prepare(CORPUS, whole)
     state: Any = family(whole).init(data, whole, at(0))
     same = copy.deepcopy(state)
@@ -65,6 +66,7 @@ def test_batches_in_pieces_are_those_of_the_whole(
 ) -> None:
     """Each piece finds its own documents in a batch."""
     monkeypatch.setattr(token_layout, "TOKENS_AT_ONCE", at_once)
+    monkeypatch.setattr(variational, "BATCH_DELAY", 0.0)
     keys = {"mode": mode, "moves": "none", "batch_size": 17, "start_sweeps": 0, "eta": 0.3}
     (whole, _), (parts, _) = (fitted(CORPUS, settings_of(shards=n, **keys), 0, 2) for n in (1, 4))
     assert parts.tau == pytest.approx(whole.tau, rel=1e-3)
@@ -72,11 +74,14 @@ def test_batches_in_pieces_are_those_of_the_whole(
     assert parts.stick_a == pytest.approx(whole.stick_a, rel=1e-3)
 
 
-def test_an_epoch_says_of_all_documents_what_its_batches_say() -> None:
+def test_an_epoch_says_of_all_documents_what_its_batches_say(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Topics that hardly move: documents in slots and tokens outside are those of a sweep."""
-    settings = settings_of(batch_size=17, batch_delay=1e9, moves="none", start="root")
+    monkeypatch.setattr(variational, "BATCH_DELAY", 1e9)
+    settings = settings_of(batch_size=17, moves="none", start="root")
     state, data = fitted(CORPUS, settings, 0, 0)
-    whole = local_pass(copy.deepcopy(state), settings.inference.local_rounds)
+    whole = local_pass(copy.deepcopy(state), LOCAL_ROUNDS)
     found = variational.epoch(state, data, settings, at(1))
     assert whole.n_outside > 0
     assert found.slot == pytest.approx(whole.slot, rel=1e-3, abs=1e-4)

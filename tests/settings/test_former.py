@@ -12,7 +12,7 @@ from hiertopics.base import saying
 from hiertopics.base.errors import ConfigError
 from hiertopics.contract import registry
 from hiertopics.runs.experiment import read_experiment
-from hiertopics.settings.former import Former, Switch
+from hiertopics.settings.former import Constant, Former, Switch
 from hiertopics.settings.identity import config_hash
 
 FORMER: dict[str, Former] = {
@@ -28,8 +28,14 @@ WORDS = [
     (backend, key, before, now)
     for backend, former in FORMER.items()
     for key, words in former.items()
-    if not isinstance(words, Switch)
+    if not isinstance(words, Switch | Constant)
     for before, now in words.items()
+]
+CONSTANTS = [
+    (backend, key, now.value)
+    for backend, former in FORMER.items()
+    for key, now in former.items()
+    if isinstance(now, Constant)
 ]
 
 
@@ -124,3 +130,18 @@ def test_a_former_word_is_the_present_one(
     assert capsys.readouterr().err == f"note: {key}: {before} is now {key}: {now} (--set)\n"
     assert old == read_experiment(flags, None, [f"{key}={now}"])
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("backend", "key", "value"), CONSTANTS)
+def test_a_former_key_with_one_value_is_left_out_or_refused(
+    backend: str, key: str, value: object
+) -> None:
+    """Runs and configs that have the value are read; no other value has a meaning."""
+    flags = {"backend": backend}
+    assert read_experiment(flags, None, {key: value}) == read_experiment(flags, None, ())
+    known = str(value)
+    for wrong in ("77", "true", "null", "perhaps"):
+        with pytest.raises(
+            ConfigError, match=rf"^{key} is {known} in every fit now, got .*\(--set\)"
+        ):
+            read_experiment(flags, None, [f"{key}={wrong}"])

@@ -93,7 +93,7 @@ def kappa_ignores_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def root_too_weak(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text, "root_share", lambda model: 0.2)
+    monkeypatch.setattr(text, "ROOT_SHARE", 0.2)
 
 
 def rows_four_times(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,7 +106,7 @@ def story_of_text(keys: dict[str, Any]) -> Story:
 def story_of_rows(keys: dict[str, Any]) -> Story:
     settings = settings_of(
         binary.one, likelihood="binary", variance=VARIANCE, persistence=PERSISTENCE, burn_in=0,
-        slice_every=3, leapfrog_steps=8, **PROCESS, **keys,
+        slice_every=3, **PROCESS, **keys,
     )  # fmt: skip
     vectors = Vectors(np.eye(ROWS, COLUMNS), default_columns(COLUMNS))
     state, data = begin(binary.one, vectors, settings)

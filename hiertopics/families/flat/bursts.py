@@ -54,7 +54,6 @@ BurstStart = Annotated[
     Meta(
         ge=0,
         description="Iterations that take words as if there were no bursts; with bursts.",
-        extra_json_schema=UNOFFERED,
     ),
 ]
 

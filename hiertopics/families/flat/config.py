@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta, Struct
 
 from hiertopics.contract.model import Settings
 from hiertopics.corpus.data.seedwords import check
-from hiertopics.settings.config import UNOFFERED, InferenceConfig, Iterations
+from hiertopics.settings.config import InferenceConfig, Iterations
+from hiertopics.settings.former import Constant, Former
 
 HyperStart = Annotated[
     int,
@@ -52,7 +53,6 @@ ReorderSticks = Annotated[
     Meta(
         description="Also redraw the order of topics on the sticks. Without it topics keep the "
         "places of the start, and gamma is drawn too large.",
-        extra_json_schema=UNOFFERED,
     ),
 ]
 
@@ -127,7 +127,6 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
         bool,
         Meta(
             description="Sort topics by size before each update of the sticks.",
-            extra_json_schema=UNOFFERED,
         ),
     ] = True
 
@@ -135,14 +134,7 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
 class PointInference(VariationalInference, frozen=True, kw_only=True):
     """The schedule of those with point estimates."""
 
-    hyper_steps: Annotated[
-        int,
-        Meta(
-            ge=1,
-            description="Update steps of alpha and eta per iteration, after hyper_start.",
-            extra_json_schema=UNOFFERED,
-        ),
-    ] = 1
+    former: ClassVar[Former] = {"inference.hyper_steps": Constant(1)}
 
 
 class PosteriorInference(VariationalInference, frozen=True, kw_only=True):
@@ -161,7 +153,6 @@ class PosteriorInference(VariationalInference, frozen=True, kw_only=True):
         Meta(
             description="Estimate of eta V in the denominator of q(z). E: its mean, as derived; G: "
             "its geometric mean, as printed in the 2012 paper.",
-            extra_json_schema=UNOFFERED,
         ),
     ] = "E"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta, Struct
 
@@ -10,6 +10,7 @@ from hiertopics.contract.model import Settings as SettingsOf
 from hiertopics.families.nested.tree_state import MaxNodes, MovesEvery
 from hiertopics.numeric.priors import GammaPrior
 from hiertopics.settings.config import UNOFFERED, InferenceConfig, Iterations
+from hiertopics.settings.former import Constant, Former
 
 
 class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -54,6 +55,8 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 class Inference(InferenceConfig, frozen=True, kw_only=True):
     """The schedule."""
 
+    former: ClassVar[Former] = {"inference.local_rounds": Constant(3)}
+
     iterations: Iterations = 200
     mode: Annotated[
         Literal["structured", "meanfield"],
@@ -79,14 +82,6 @@ class Inference(InferenceConfig, frozen=True, kw_only=True):
             "residuals, level by level; axes: one path of principal axes."
         ),
     ] = "clusters"
-    local_rounds: Annotated[
-        int,
-        Meta(
-            ge=1,
-            description="Number of updates per row and iteration; only meanfield needs several.",
-            extra_json_schema=UNOFFERED,
-        ),
-    ] = 3
     moves_every: MovesEvery = 5
     trials: Annotated[
         int,
@@ -97,7 +92,6 @@ class Inference(InferenceConfig, frozen=True, kw_only=True):
         Meta(
             ge=1,
             description="Sweeps of the tree with a move and without it, before one is kept.",
-            extra_json_schema=UNOFFERED,
         ),
     ] = 30
 

@@ -29,6 +29,9 @@ from hiertopics.families.hca.state import (
 )
 from hiertopics.families.nested.slots import cosines, disjoint_pairs
 
+LOCAL_ROUNDS = 3
+"""Updates of a row in an iteration; those after the first matter under mean field alone."""
+
 PRUNE_BELOW = 1e-6
 SAME_ROWS = 0.95
 
@@ -50,7 +53,7 @@ class RoundResult(NamedTuple):
 def sweep(state: State, data: Data, settings: Settings) -> F64:
     """Do all local and global updates once; return the rows in each slot, float64 [n_nodes]."""
     inference = settings.inference
-    sums, _ = local_pass(state, settings.model, inference.local_rounds)
+    sums, _ = local_pass(state, settings.model, LOCAL_ROUNDS)
     refit(state, data, sums, settings.model, inference.vectors)
     return sums.slot
 

@@ -64,11 +64,8 @@ def global_step(state: State, stats: Stats, data: Data, settings: Settings) -> N
     sticks = fit_sticks(state.n_tables, state.gamma, reorder=settings.inference.reorder_sticks)
     state.pi = mean_weights(sticks)
     sizes = state.n_k + data.seeds.totals(state.n_topics)
-    for _ in range(settings.inference.hyper_steps):
-        state.alpha = step_concentration(
-            state.alpha, state.n_tables.sum(), data.lengths, data.n_with
-        )
-        state.word_mass = step_concentration(state.word_mass, stats.word_tables.sum(), sizes)
+    state.alpha = step_concentration(state.alpha, state.n_tables.sum(), data.lengths, data.n_with)
+    state.word_mass = step_concentration(state.word_mass, stats.word_tables.sum(), sizes)
     if state.n_topics > 1:
         state.gamma = best_gamma(sticks)
     if settings.model.prior == "AA":

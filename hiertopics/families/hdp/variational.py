@@ -145,7 +145,7 @@ class ZeroModel(Model, frozen=True, kw_only=True):
 class ZeroPoints(PointInference, frozen=True, kw_only=True):
     """The schedule of hdp-pcvb0."""
 
-    former: ClassVar[Former] = FORMER_START
+    former: ClassVar[Former] = {**PointInference.former, **FORMER_START}
 
     responsibilities: ResponsibilityStorage = "auto"
     start: Start = "random"

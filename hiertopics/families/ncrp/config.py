@@ -20,7 +20,7 @@ from hiertopics.settings.config import (
     SamplerConfig,
     Summarise,
 )
-from hiertopics.settings.former import Former, Switch
+from hiertopics.settings.former import Constant, Former, Switch
 
 
 class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -74,6 +74,9 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
         "inference.learn_eta": Switch("eta"),
         "inference.learn_level_prior": Switch("level_prior"),
         "inference.start": {"crp": "sequential", "one_path_per_doc": "separate"},
+        "inference.local_rounds": Constant(8),
+        "inference.batch_delay": Constant(10.0),
+        "inference.batch_decay": Constant(0.7),
     }
 
     iterations: Iterations = 40
@@ -108,18 +111,9 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
         Meta(
             description="Number of paths of start: clusters; null: one per 4 documents, at most "
             "450.",
-            extra_json_schema=UNOFFERED,
         ),
     ] = None
     max_nodes: MaxNodes = 1000
-    local_rounds: Annotated[
-        int,
-        Meta(
-            ge=1,
-            description="Number of updates of levels and path per document and iteration.",
-            extra_json_schema=UNOFFERED,
-        ),
-    ] = 8
     batch_size: Annotated[
         int,
         Meta(
@@ -128,25 +122,6 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
             "corpora; 0: one batch of all documents, with which the bound never falls.",
         ),
     ] = 0
-    batch_delay: Annotated[
-        float,
-        Meta(
-            ge=0,
-            description="Batches: delay of the step size; a larger value makes the "
-            "first steps smaller.",
-            extra_json_schema=UNOFFERED,
-        ),
-    ] = 10.0
-    batch_decay: Annotated[
-        float,
-        Meta(
-            gt=0.5,
-            le=1,
-            description="Batches: decay of the step size; batch t has the step (batch_delay + t) "
-            "** -batch_decay.",
-            extra_json_schema=UNOFFERED,
-        ),
-    ] = 0.7
     moves: Annotated[
         Literal["all", "paper", "none"],
         Meta(
@@ -159,7 +134,6 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
         bool,
         Meta(
             description="Undo a round of moves if the bound is lower three sweeps later.",
-            extra_json_schema=UNOFFERED,
         ),
     ] = True
     hold: Annotated[
@@ -235,7 +209,6 @@ class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
         Meta(
             ge=1,
             description="Iterations of each start; the second half of them is compared.",
-            extra_json_schema=UNOFFERED,
         ),
     ] = 50
     summarise: Summarise = "map"

@@ -22,7 +22,7 @@ from hiertopics.families.flat.bursts import (
     DrawnDiscount,
 )
 from hiertopics.families.flat.config import BranchSeeds, SeedWeight, Sweep
-from hiertopics.settings.config import HELD, UNOFFERED, InferenceConfig, Iterations, SamplerConfig
+from hiertopics.settings.config import HELD, InferenceConfig, Iterations, SamplerConfig
 from hiertopics.settings.former import Former, Switch
 
 MOST_LEAVES, DOCS_PER_LEAF = 500, 2
@@ -75,7 +75,6 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Meta(
             gt=0,
             description="Pseudo-count of stopping at an inner node.",
-            extra_json_schema=UNOFFERED,
         ),
     ] = 1.0
     go_weight: Annotated[
@@ -83,7 +82,6 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Meta(
             gt=0,
             description="Pseudo-count of going on from an inner node.",
-            extra_json_schema=UNOFFERED,
         ),
     ] = 1.0
     seeds: BranchSeeds = None
@@ -194,7 +192,6 @@ StartPasses = Annotated[
         ge=1,
         description="Passes of each factorisation that finds branches, at most. It ends before "
         "when a pass changes little.",
-        extra_json_schema=UNOFFERED,
     ),
 ]
 
@@ -204,7 +201,6 @@ StartWords = Annotated[
         ge=4,
         description="Words for each topic, at most, that are clustered to begin topics with: the "
         "most frequent ones. Never more than 3000 at a time.",
-        extra_json_schema=UNOFFERED,
     ),
 ]
 
@@ -223,7 +219,6 @@ StartBurst = Annotated[
         ge=0,
         description="Iterations of the start's flat topics that take words as if there were no "
         "bursts; with bursts.",
-        extra_json_schema=UNOFFERED,
     ),
 ]
 
@@ -287,7 +282,6 @@ class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
         Meta(
             ge=0,
             description="Number of variational sweeps on the tree before sampling.",
-            extra_json_schema=UNOFFERED,
         ),
     ] = 40
     inner_share: InnerShare = 0.8

@@ -41,6 +41,9 @@ STEPS = (0.001, 0.9)
 ACCEPTANCE, GAIN = 0.8, 0.3
 """What the step size aims at in burn-in, and how fast its log moves there."""
 
+LEAPFROG_STEPS = 25
+"""Of each Hamiltonian move of the parameters."""
+
 LARGEST = 40.0
 """Of log odds: beyond, a chance is 0 or 1 in double precision."""
 
@@ -94,8 +97,7 @@ def update(state: State, data: Data, settings: Settings, context: Context) -> St
     variance, step_size = state.law[:-1].copy(), float(state.law[-1])
     family = family_of(state, data, used, model, variance)
     theta = nodes.value[used].astype(np.float64)
-    n_steps = inference.leapfrog_steps
-    accepted = kernels.hamiltonian_step(theta, family, step_size, n_steps, draws)
+    accepted = kernels.hamiltonian_step(theta, family, step_size, LEAPFROG_STEPS, draws)
     if inference.slice_every and context.iteration % inference.slice_every == 0:
         kernels.slice_sweep(theta, family, draws)
     draw_law(theta, family, variance, model, draws)

@@ -10,7 +10,7 @@ from hiertopics.contract.model import Settings as SettingsOf
 from hiertopics.families.tssb.layout import Process
 from hiertopics.families.tssb.stick_kernels import ProcessBounds
 from hiertopics.settings.config import UNOFFERED, IdleShards, Iterations, SamplerConfig, Summarise
-from hiertopics.settings.former import Former
+from hiertopics.settings.former import Constant, Former
 
 Positive = Annotated[float, Meta(gt=0)]
 Few = Annotated[float, Meta(gt=0, le=1000)]
@@ -64,14 +64,6 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     eta: Annotated[
         float, Meta(gt=0, description="Text: pseudo-count of each word in each topic.")
     ] = 0.1
-    root_concentration: Annotated[
-        Literal["each", "total"],
-        Meta(
-            description="Text: meaning of kappa at the root: the pseudo-count of each topic, or of "
-            "all topics together.",
-            extra_json_schema=UNOFFERED,
-        ),
-    ] = "each"
     persistence: Annotated[
         float,
         Meta(
@@ -93,7 +85,6 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Meta(
             description="Binary: variance of the root's parameters around 0; null: the same as "
             "variance.",
-            extra_json_schema=UNOFFERED,
         ),
     ] = None
     max_depth: Annotated[
@@ -102,7 +93,6 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             ge=0,
             le=1000,
             description="Largest depth of a node, at which all data stop; the root has depth 0.",
-            extra_json_schema=UNOFFERED,
         ),
     ] = 64
 
@@ -119,7 +109,12 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 class Inference(SamplerConfig, frozen=True, kw_only=True):
     """The schedule."""
 
-    former: ClassVar[Former] = {"inference.start": {"insertion": "sequential"}}
+    former: ClassVar[Former] = {
+        "inference.start": {"insertion": "sequential"},
+        "model.root_concentration": Constant("each"),
+        "inference.leapfrog_steps": Constant(25),
+        "inference.assignment_sweeps": Constant(1),
+    }
 
     iterations: Iterations = 500
     keep_every: Annotated[int, Meta(ge=1, description="Iterations between two kept draws.")] = 100
@@ -140,17 +135,8 @@ class Inference(SamplerConfig, frozen=True, kw_only=True):
             ge=0,
             description="Text: number of first iterations during which tokens keep the topics of "
             "the start.",
-            extra_json_schema=UNOFFERED,
         ),
     ] = 0
-    leapfrog_steps: Annotated[
-        int,
-        Meta(
-            ge=1,
-            description="Binary: leapfrog steps of each Hamiltonian move of the parameters.",
-            extra_json_schema=UNOFFERED,
-        ),
-    ] = 25
     slice_every: Annotated[
         int,
         Meta(
@@ -159,14 +145,6 @@ class Inference(SamplerConfig, frozen=True, kw_only=True):
             "parameters; 0: none.",
         ),
     ] = 10
-    assignment_sweeps: Annotated[
-        int,
-        Meta(
-            ge=1,
-            description="Number of passes of the data through the tree per iteration.",
-            extra_json_schema=UNOFFERED,
-        ),
-    ] = 1
     settle_every: Annotated[
         int,
         Meta(

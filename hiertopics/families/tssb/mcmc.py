@@ -119,10 +119,8 @@ class Sampler(Generic[SeenT, DataT, StateT]):
         """Return the state after passes of its data, in place, and how many moves there were."""
         features = self.likelihood.features(state, data)
         law = self.likelihood.law(state.law, settings.model)
-        rng, moved, nodes = context.rng("assign"), 0, state.nodes
-        for _ in range(settings.inference.assignment_sweeps):
-            nodes, changed = assign(features, state.node, nodes, state.process, law, rng)
-            moved += changed
+        rng = context.rng("assign")
+        nodes, moved = assign(features, state.node, state.nodes, state.process, law, rng)
         every = settings.inference.settle_every
         if every and context.iteration % every == 0:
             rng = context.rng("settle")

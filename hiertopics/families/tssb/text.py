@@ -39,6 +39,9 @@ from hiertopics.families.tssb.state import Likelihood, Rng, Rows
 from hiertopics.families.tssb.text_kernels import Dirichlet, Topics
 from hiertopics.families.tssb.trees import bare, seated
 
+ROOT_SHARE = 1.0
+"""Pseudo-count of a topic at the root, over kappa."""
+
 BITS = 16
 """Digits of a word probability that are written."""
 
@@ -73,7 +76,7 @@ def start(data: Data, settings: Settings, rng: Rng) -> State:
         text_kernels.sweep(data.words, topics, flat, rows, mixing, model.eta, draws)
     kappa = float(np.clip(model.n_topics, *ends(model.kappa)))
     root = np.empty(model.n_topics)
-    mass = np.full(model.n_topics, kappa * root_share(model))
+    mass = np.full(model.n_topics, kappa * ROOT_SHARE)
     text_kernels.draw_log_dirichlet(mass, root, rng("root"))
     return State(rows, bare(root, 0.0), middle(model), np.array([kappa]), topics)
 
@@ -114,7 +117,7 @@ def update(state: State, data: Data, settings: Settings, context: Context) -> St
     counts = counts_at(state.nodes, state.node, state.topics)
     rng = context.rng("shares")
     kappa = text_kernels.draw_shares(
-        state.nodes, counts, state.law[0], ends(model.kappa), root_share(model), rng
+        state.nodes, counts, state.law[0], ends(model.kappa), ROOT_SHARE, rng
     )
     return replace(state, law=np.array([kappa]))
 
@@ -124,11 +127,6 @@ def counts_at(nodes: Nodes, node: I32, topics: Topics) -> I64:
     counts = np.zeros((int(nodes.size[0]), topics.n_dk.shape[1]), np.int64)
     np.add.at(counts, node, topics.n_dk)
     return counts
-
-
-def root_share(model: Model) -> float:
-    """Return the prior pseudo-count of a topic at the root, over kappa."""
-    return 1.0 if model.root_concentration == "each" else 1.0 / model.n_topics
 
 
 def log_likelihood(state: State, data: Data) -> float:
@@ -259,7 +257,7 @@ def story(
     """
     kappa = float(drawn.get("kappa", np.clip(model.n_topics, *ends(model.kappa))))
     root = np.empty(model.n_topics)
-    text_kernels.draw_log_dirichlet(np.full(model.n_topics, kappa * root_share(model)), root, rng)
+    text_kernels.draw_log_dirichlet(np.full(model.n_topics, kappa * ROOT_SHARE), root, rng)
     nodes, node = seated(sizes.n_docs, root, 0.0, process, Dirichlet(kappa), rng)
     n = int(nodes.size[0])
     shares = np.exp(nodes.value[:n])

@@ -46,6 +46,7 @@ from hiertopics.families.ncrp.variational import state as states
 from hiertopics.families.ncrp.variational.slot_kernels import Cells
 from hiertopics.families.ncrp.variational.state import (
     CELLS,
+    LOCAL_ROUNDS,
     Data,
     PassMessage,
     SlotProbabilities,
@@ -87,6 +88,9 @@ READ_BYTES = 88
 
 ROUNDS, TOLERANCE = 100, 1e-5
 """Of new documents."""
+
+BATCH_DELAY, BATCH_DECAY = 10.0, 0.7
+"""Batch t has the step size (BATCH_DELAY + t) ** -BATCH_DECAY."""
 
 
 class Info(NamedTuple):
@@ -131,7 +135,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     if inference.batch_size:
         sums = epoch(state, data, settings, context)
     else:
-        sums = local_pass(state, inference.local_rounds)
+        sums = local_pass(state, LOCAL_ROUNDS)
         refit(state, sums)
     if context.iteration > inference.hyper_start:
         _learn(state, sums, inference)
@@ -175,8 +179,8 @@ def epoch(state: State, data: Data, settings: Settings, context: Context) -> Sum
     slot, n_outside = np.zeros(state.n_nodes), 0.0
     for number, batch in enumerate(batches, start=1):
         updates = (context.iteration - 1) * n_batches + number
-        rate = (inference.batch_delay + updates) ** -inference.batch_decay
-        sums = _visit(state, data, np.sort(batch), inference.local_rounds)
+        rate = (BATCH_DELAY + updates) ** -BATCH_DECAY
+        sums = _visit(state, data, np.sort(batch), LOCAL_ROUNDS)
         _blend(state, sums, rate, data.n_docs / max(len(batch), 1))
         slot += sums.slot
         n_outside += sums.n_outside

@@ -12,7 +12,14 @@ from hiertopics.families.ncrp.variational.draft import draft_of, state_of_draft
 from hiertopics.families.ncrp.variational.growing import grow
 from hiertopics.families.ncrp.variational.reshaping import reshape
 from hiertopics.families.ncrp.variational.splits import join_level, split_level
-from hiertopics.families.ncrp.variational.state import Data, State, elbo, local_pass, refit
+from hiertopics.families.ncrp.variational.state import (
+    LOCAL_ROUNDS,
+    Data,
+    State,
+    elbo,
+    local_pass,
+    refit,
+)
 
 PAPER = "hiertopics.papers.ncrp_moves"
 PRUNE_BELOW = 1e-6
@@ -40,7 +47,7 @@ def round_of_moves(
     if n_moves == 0:
         return state, RoundResult(0, 0)
     for _ in range(TRIAL_SWEEPS):
-        sweep(trial, settings)
+        sweep(trial)
     if settings.inference.guard_moves and elbo(trial) < elbo(state):
         return state, RoundResult(0, n_moves)
     return trial, RoundResult(1, n_moves)
@@ -56,16 +63,16 @@ def all_moves(state: State, data: Data, settings: Settings, context: Context) ->
     state, n_made = split_level(state, data, level, most, context)
     n_moves += n_made
     if level < depth - 1:
-        sweep(state, settings)
+        sweep(state)
         state, n_made = join_level(state, data, level)
         n_moves += n_made
     if n_moves:
-        sweep(state, settings)
+        sweep(state)
     draft = draft_of(state)
     n_moves += draft.prune(PRUNE_BELOW) + reshape(draft, state.gamma, state.eta)
     return state_of_draft(draft, state), n_moves
 
 
-def sweep(state: State, settings: Settings) -> None:
+def sweep(state: State) -> None:
     """Do one local pass and refit the tree."""
-    refit(state, local_pass(state, settings.inference.local_rounds))
+    refit(state, local_pass(state, LOCAL_ROUNDS))

@@ -33,6 +33,8 @@ RARE = 1e-5
 
 CELLS = 1 << 20
 """Chances of documents in slots that are in memory at a time."""
+LOCAL_ROUNDS = 8
+"""Updates of levels and path of a document in an iteration."""
 
 
 class Data(NamedTuple):
