@@ -26,6 +26,38 @@ PLACES = {
 }
 """Where each shell looks for the completions of a program; zsh where ``fpath`` names the folder."""
 
+BASH = r"""%(complete_func)s() {
+    local IFS=$'\n' line="${COMP_LINE:0:COMP_POINT}" last="${COMP_WORDS[COMP_CWORD]}"
+    local words=() n=-1 i word response completion type value cut
+    # bash takes : and = for words; without a blank before them they belong to the word there.
+    for ((i = 0; i <= COMP_CWORD; i++)); do
+        word="${COMP_WORDS[i]}"
+        if [[ $n == -1 || $line == [[:blank:]]* ]]; then
+            line="${line#"${line%%%%[![:blank:]]*}"}"
+            ((n += 1))
+            words[n]=""
+        fi
+        words[n]+="$word"
+        line="${line#"$word"}"
+    done
+    # It keeps what stands before the last of them, so that an answer leaves this out.
+    cut="${words[n]}"
+    [[ $last == *[!:=]* ]] && cut="${cut%%"$last"}"
+    response=$(env COMP_WORDS="${words[*]}" COMP_CWORD=$n %(complete_var)s=bash_complete $1)
+    COMPREPLY=()
+    for completion in $response; do
+        IFS=',' read -r type value <<< "$completion"
+        case $type in
+            dir) compopt -o dirnames ;;
+            file) compopt -o default ;;
+            plain) COMPREPLY+=("${value#"$cut"}") ;;
+        esac
+    done
+}
+complete -o nosort -F %(complete_func)s %(prog_name)s
+"""
+"""The script for bash. That of click takes the part of a name behind a colon for a word."""
+
 
 def _items(values: Iterable[tuple[str, str]], incomplete: str) -> list[CompletionItem]:
     from click.shell_completion import CompletionItem
@@ -153,7 +185,10 @@ def completion_command(shell: str, install: bool) -> int:
     from hiertopics.cli.options import put, tell
 
     kind: Any = get_completion_class(shell)
-    script = kind(group, {}, PROGRAM, VARIABLE).source()
+    completion = kind(group, {}, PROGRAM, VARIABLE)
+    if shell == "bash":
+        completion.source_template = BASH
+    script = completion.source()
     if not install:
         put(script)
         return 0

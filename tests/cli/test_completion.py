@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -84,6 +88,61 @@ def test_the_script_of_a_shell_is_printed_and_installed(
     assert place == tmp_path / "home" / PLACES[shell].removeprefix("~/")
     assert place.read_text(encoding="utf-8") == printed.out
     assert ("fpath" in done.err) is (shell == "zsh")
+
+
+TYPED = {
+    "fit -b hdp-gibbs:par": "fit -b hdp-gibbs:partial",
+    "fit -b hdp-gibbs:": "fit -b hdp-gibbs:",
+    "fit -b chdp-gibbs:": "fit -b chdp-gibbs:",
+    "fit -b nhdp-gibbs:": "fit -b nhdp-gibbs:bursts",
+    "fit -b multin": "fit -b multinomial",
+    "fit -s seed=3 -b nhdp-gibbs:b": "fit -s seed=3 -b nhdp-gibbs:bursts",
+    "fit -b hdp-gibbs:partial -s inference.sw": "fit -b hdp-gibbs:partial -s inference.sweep=",
+}
+"""By what is typed before the tabulator: the line that bash then has."""
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+def test_bash_completes_what_stands_behind_a_colon(call: Call, tmp_path: Path) -> None:
+    """A bash at a terminal: it takes : and = for words of their own."""
+    script = tmp_path / "script"
+    script.write_text(call("completion", "bash").out, encoding="utf-8")
+    places = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    surroundings = {
+        **os.environ,
+        "PATH": places,
+        "PS1": "> ",
+        "INPUTRC": "/dev/null",
+        "TERM": "dumb",
+    }
+    own, other = pty.openpty()
+    with subprocess.Popen(
+        ["bash", "--norc", "--noprofile", "-i"],
+        stdin=other,
+        stdout=other,
+        stderr=other,
+        env=surroundings,
+        cwd=tmp_path,
+        start_new_session=True,
+    ) as shell:
+        os.close(other)
+        os.write(own, f"source {script}\n".encode())
+        for number, (typed, wanted) in enumerate(TYPED.items()):
+            # The line is not run but printed, in brackets.
+            line = f"hiertopics {typed}\t\x05]\x01printf '%s ' {number}[ \n"
+            os.write(own, line.encode())
+            assert printed(own, f"{number}[ ") == f"hiertopics {wanted}"
+        os.write(own, b"exit\n")
+        shell.wait()
+    os.close(own)
+
+
+def printed(terminal: int, begin: str) -> str:
+    """Return the words that ``printf`` has printed between ``begin`` and a closing bracket."""
+    text = ""
+    while not (found := re.search(rf"^{re.escape(begin)}(.*?) ?\] ", text, re.MULTILINE)):
+        text += os.read(terminal, 4096).decode().replace("\r", "\n")
+    return found[1]
 
 
 @pytest.mark.parametrize("backend", registry.OWN)

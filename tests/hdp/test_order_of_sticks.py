@@ -126,7 +126,7 @@ def test_only_the_prior_of_the_sticks_sees_the_order() -> None:
         before = gibbs.objective(state, data, settings, at(0)) - log_sticks(state)
         by_topic = sorted(zip(state.pi, state.n_tables, state.n_k, strict=True))
         first = state.pi[0]
-        gibbs._reorder(state, np.random.default_rng(turn))
+        gibbs._reorder(state, CONCENTRATION_PRIOR, np.random.default_rng(turn))
         moved += state.pi[0] != first
         after = gibbs.objective(state, data, settings, at(0)) - log_sticks(state)
         assert after == pytest.approx(before, rel=1e-12)

@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from hiertopics.contract.model import Settings
 from hiertopics.corpus.data.seedwords import check
-from hiertopics.settings.config import InferenceConfig, Iterations
+from hiertopics.settings.config import HELD, InferenceConfig, Iterations
 from hiertopics.settings.former import Constant, Former
 
 HyperStart = Annotated[
@@ -54,6 +54,11 @@ ReorderSticks = Annotated[
         description="Also redraw the order of topics on the sticks. Without it topics keep the "
         "places of the start, and gamma is drawn too large.",
     ),
+]
+
+Hold = Annotated[
+    tuple[Literal["alpha", "eta", "gamma"], ...],
+    Meta(description=f"{HELD} The start of the topics keeps to it, too."),
 ]
 
 Sweep = Annotated[
@@ -123,6 +128,7 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
 
     iterations: Iterations = 200
     hyper_start: HyperStart = 15
+    hold: Hold = ()
     reorder_sticks: Annotated[
         bool,
         Meta(

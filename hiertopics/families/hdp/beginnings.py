@@ -114,7 +114,8 @@ def draw(data: Data, settings: Any, context: Context) -> gibbs.State:
     drawn = gibbs.begun(local, n_wk, data.seeds, settings.model)
     n_sweeps = settings.inference.start_sweeps
     # Topics that have names keep their numbers, which changes of their sticks would not.
-    inference = gibbs.Inference(hyper_start=0, reorder_sticks=not data.seeds.names)
+    hold, reorder = settings.inference.hold, not data.seeds.names
+    inference = gibbs.Inference(hyper_start=0, hold=hold, reorder_sticks=reorder)
     schedule = SettingsOf(settings.model, inference)
     for sweep in range(1, n_sweeps + 1):
         at = replace(context, iteration=sweep, chain=(*context.chain, CHAIN))

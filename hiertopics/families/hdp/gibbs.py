@@ -16,7 +16,7 @@ in I. Sato, K. Kurihara, H. Nakagawa, KDD 2012, section 3 (theory/hdp 6).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
@@ -49,7 +49,7 @@ from hiertopics.families.flat.concentrations import (
     draw_by_sticks,
     draw_concentration,
 )
-from hiertopics.families.flat.config import HyperStart, ReorderSticks, Sweep, Truncation
+from hiertopics.families.flat.config import Hold, HyperStart, ReorderSticks, Sweep, Truncation
 from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import Data, Piece, dealt, lay_out, sharded
 from hiertopics.families.flat.prediction import EXTRA
@@ -73,6 +73,7 @@ from hiertopics.families.hdp import summary as common
 from hiertopics.families.hdp.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.hdp.simulate import simulate as simulate
 from hiertopics.numeric.mixtures import log_rising
+from hiertopics.numeric.priors import GammaPrior
 from hiertopics.settings.config import UNOFFERED, Iterations, SamplerConfig
 from hiertopics.settings.former import Former
 
@@ -95,6 +96,7 @@ class Inference(SamplerConfig, frozen=True, kw_only=True):
 
     iterations: Iterations = 500
     hyper_start: HyperStart = 15
+    hold: Hold = ()
     sweep: Sweep = "sparse"
     reorder_sticks: ReorderSticks = True
     collapse: Annotated[
@@ -248,9 +250,9 @@ def redraw(
 def redraw_hyperparameters(state: State, data: Data, settings: Settings, context: Context) -> None:
     """Draw tables, sticks and concentrations given topics, after the hold."""
     if context.iteration > settings.inference.hyper_start:
-        reorder = settings.inference.reorder_sticks
-        _draw_document_side(state, data, context, reorder=reorder)
-        _draw_word_side(state, data, settings.model.prior, context.rng("words"))
+        reorder, hold = settings.inference.reorder_sticks, settings.inference.hold
+        _draw_document_side(state, data, context, reorder=reorder, hold=hold)
+        _draw_word_side(state, data, settings, context.rng("words"))
 
 
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
@@ -330,7 +332,12 @@ def redraw_topics(
 
 
 def _draw_document_side(
-    state: State, data: Data, context: Context, *, reorder: bool = False
+    state: State,
+    data: Data,
+    context: Context,
+    *,
+    reorder: bool = False,
+    hold: Collection[str] = (),
 ) -> None:
     """Draw tables, sticks, maybe whose they are, alpha and gamma (theory/hdp 6, steps 2 to 5).
 
@@ -343,18 +350,21 @@ def _draw_document_side(
     state.n_tables = np.sum([tables for tables, _ in answers], axis=0)
     rng = answers[0][1]
     n_tables = int(state.n_tables.sum())
-    state.alpha = draw_concentration(
-        state.alpha, n_tables, data.doc_lengths, CONCENTRATION_PRIOR, rng
-    )
+    if "alpha" not in hold:
+        state.alpha = draw_concentration(
+            state.alpha, n_tables, data.doc_lengths, CONCENTRATION_PRIOR, rng
+        )
     state.log_rest, state.pi = draw_sticks(state.n_tables, state.gamma, rng)
+    gamma = state.gamma if "gamma" in hold else CONCENTRATION_PRIOR
     if reorder:
-        _reorder(state, rng)
-    state.gamma = draw_by_sticks(state.log_rest, CONCENTRATION_PRIOR, rng)
+        _reorder(state, gamma, rng)
+    if "gamma" not in hold:
+        state.gamma = draw_by_sticks(state.log_rest, CONCENTRATION_PRIOR, rng)
 
 
-def _reorder(state: State, rng: np.random.Generator) -> None:
-    """Redraw which topic has which stick, gamma integrated out (theory/hdp 6.1)."""
-    order, log_rest = redraw_places(state.log_rest, rng)
+def _reorder(state: State, gamma: GammaPrior | float, rng: np.random.Generator) -> None:
+    """Redraw which topic has which stick (theory/hdp 6.1). gamma: as of ``redraw_places``."""
+    order, log_rest = redraw_places(state.log_rest, gamma, rng)
     if order is None:
         return
     renumber(state, order)
@@ -374,15 +384,18 @@ def draw_sticks(n_tables: I64, gamma: float, rng: np.random.Generator) -> tuple[
     return np.log(np.maximum(rest, SMALLEST_REST)), weights_from_fractions(1.0 - rest)
 
 
-def redraw_places(log_rest: F64, rng: np.random.Generator) -> tuple[I64 | None, F64]:
+def redraw_places(
+    log_rest: F64, gamma: GammaPrior | float, rng: np.random.Generator
+) -> tuple[I64 | None, F64]:
     """Return the topic at each place along the sticks [T], and the new log(1 - v) [T - 1].
 
-    gamma is integrated out (theory/hdp 6.1). None where all stay.
+    gamma: its value where it is held, or its prior, over which it is integrated out (theory/hdp
+    6.1). None where all stay.
     """
     with np.errstate(divide="ignore"):
         log_pi = np.append(np.log(-np.expm1(log_rest)), 0.0)
     log_pi[1:] += log_rest.cumsum()
-    order = redraw_order(log_pi, CONCENTRATION_PRIOR, rng)
+    order = redraw_order(log_pi, gamma, rng)
     if (order == np.arange(len(order))).all():
         return None, log_rest
     return order, np.diff(log_remainders(log_pi[order]))
@@ -404,8 +417,11 @@ def _tables(
     return by_topic, rng
 
 
-def _draw_word_side(state: State, data: Data, symmetry: str, rng: np.random.Generator) -> None:
+def _draw_word_side(state: State, data: Data, settings: Settings, rng: np.random.Generator) -> None:
     """Draw tables of words, the word mass and, for AA, the word shape (step 6)."""
+    symmetry, learns = settings.model.prior, "eta" not in settings.inference.hold
+    if not learns and symmetry != "AA":
+        return
     n_words = len(state.tau)
     by_word = np.zeros(n_words, dtype=np.int64)
     by_topic = np.zeros(len(state.pi), dtype=np.int64)
@@ -413,7 +429,10 @@ def _draw_word_side(state: State, data: Data, symmetry: str, rng: np.random.Gene
     kernels.draw_tables(state.n_wk, state.word_mass * state.tau, ones, by_word, by_topic, rng)
     sizes = _sizes(state, data)
     n_tables = int(by_word.sum())
-    state.word_mass = draw_concentration(state.word_mass, n_tables, sizes, CONCENTRATION_PRIOR, rng)
+    if learns:
+        state.word_mass = draw_concentration(
+            state.word_mass, n_tables, sizes, CONCENTRATION_PRIOR, rng
+        )
     if symmetry == "AA":
         state.tau = rng.dirichlet(1.0 + by_word)
 

@@ -19,7 +19,7 @@ its topics are held for the first iterations, in which step 3 alone is done (the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
@@ -44,7 +44,7 @@ from hiertopics.families.flat.concentrations import (
     draw_by_sticks,
     draw_concentration,
 )
-from hiertopics.families.flat.config import ModelSettings, PosteriorInference
+from hiertopics.families.flat.config import PosteriorInference
 from hiertopics.families.flat.prediction import EXTRA
 from hiertopics.families.flat.summary import by_size, topic_counts
 from hiertopics.families.flat.tokens import in_chains
@@ -225,12 +225,13 @@ def iterate(state: State, data: Blocks, settings: Settings, context: Context, wa
     waits = inference.start == "random" and context.iteration <= inference.hyper_start
     held = fixed or waits
     if not held:
-        _draw_word_side(state, data, settings.model.prior, context.rng("words"))
+        _draw_word_side(state, data, settings, context.rng("words"))
     choose = _hold_topics if fixed else _draw_topics
     result = _sweep(state, choose(state, data, context, way), way)
     if not held:
-        reorder, seen = inference.reorder_sticks, way.sized(state, data)
-        _draw_document_side(state, seen, result, context.rng("documents"), reorder=reorder)
+        seen, rng = way.sized(state, data), context.rng("documents")
+        reorder, hold = inference.reorder_sticks, inference.hold
+        _draw_document_side(state, seen, result, rng, reorder=reorder, hold=hold)
     counts = topic_counts(state.n_k, state.n_tables)
     eta = state.word_mass / data.n_words
     return Info(*counts, state.alpha, state.gamma, eta, result.moved)
@@ -333,21 +334,25 @@ def _draw_document_side(
     rng: np.random.Generator,
     *,
     reorder: bool = False,
+    hold: Collection[str] = (),
 ) -> None:
     """Draw tables, alpha, sticks, maybe whose they are, and gamma (theory/hdp 6, steps 2 to 5)."""
     topic_mass = state.alpha * state.pi
     state.n_tables = draw_table_sums(result.histogram, result.large, topic_mass, rng)
     n_tables = int(state.n_tables.sum())
-    state.alpha = draw_by_slice_of_sizes(
-        state.alpha, n_tables, data.lengths, data.n_with, CONCENTRATION_PRIOR, rng
-    )
+    if "alpha" not in hold:
+        state.alpha = draw_by_slice_of_sizes(
+            state.alpha, n_tables, data.lengths, data.n_with, CONCENTRATION_PRIOR, rng
+        )
     along = state.n_tables[state.order]
     state.pi = np.empty(len(along))
     state.log_rest, state.pi[state.order] = gibbs.draw_sticks(along, state.gamma, rng)
     if reorder:
-        order, state.log_rest = gibbs.redraw_places(state.log_rest, rng)
+        gamma = state.gamma if "gamma" in hold else CONCENTRATION_PRIOR
+        order, state.log_rest = gibbs.redraw_places(state.log_rest, gamma, rng)
         state.order = state.order if order is None else state.order[order]
-    state.gamma = draw_by_sticks(state.log_rest, CONCENTRATION_PRIOR, rng)
+    if "gamma" not in hold:
+        state.gamma = draw_by_sticks(state.log_rest, CONCENTRATION_PRIOR, rng)
 
 
 def _sizes(state: State, data: Blocks) -> I64:
@@ -355,8 +360,13 @@ def _sizes(state: State, data: Blocks) -> I64:
     return state.n_k + data.seeds.totals(len(state.n_k))
 
 
-def _draw_word_side(state: State, data: Blocks, symmetry: str, rng: np.random.Generator) -> None:
+def _draw_word_side(
+    state: State, data: Blocks, settings: Settings, rng: np.random.Generator
+) -> None:
     """Draw tables of words, the word mass and, for AA, the word shape (theory/hdp 6, step 6)."""
+    symmetry, learns = settings.model.prior, "eta" not in settings.inference.hold
+    if not learns and symmetry != "AA":
+        return
     if symmetry == "AA":
         by_word, by_topic = np.zeros(len(state.tau), np.int64), np.zeros(len(state.pi), np.int64)
         ones = np.ones(len(state.pi))
@@ -369,7 +379,10 @@ def _draw_word_side(state: State, data: Blocks, symmetry: str, rng: np.random.Ge
         by_word = draw_table_sums(histogram, large, eta, rng)
     sizes = _sizes(state, data)
     n_tables = int(by_word.sum())
-    state.word_mass = draw_concentration(state.word_mass, n_tables, sizes, CONCENTRATION_PRIOR, rng)
+    if learns:
+        state.word_mass = draw_concentration(
+            state.word_mass, n_tables, sizes, CONCENTRATION_PRIOR, rng
+        )
     if symmetry == "AA":
         state.tau = rng.dirichlet(1.0 + by_word)
 
@@ -389,7 +402,7 @@ class InitialValues(NamedTuple):
 
 
 def from_topics(
-    data: Blocks, settings: ModelSettings, context: Context, unseen: I64 | None = None
+    data: Blocks, settings: Settings, context: Context, unseen: I64 | None = None
 ) -> InitialValues:
     """Return the result of a short run, with its largest topics on the first sticks.
 
@@ -397,7 +410,7 @@ def from_topics(
     unseen: int64, documents that have no part in the run.
     """
     corpus = _sample(data, ROOM // settings.model.truncation, context.rng("sample"), unseen)
-    schedule = SettingsOf(settings.model, PosteriorInference())
+    schedule = SettingsOf(settings.model, PosteriorInference(hold=settings.inference.hold))
     laid_out = cvb0.prepare(corpus, schedule)
     # One piece, whose tables would only travel to another process and back.
     here = context.workers.here

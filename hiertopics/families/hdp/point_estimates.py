@@ -64,9 +64,12 @@ def global_step(state: State, stats: Stats, data: Data, settings: Settings) -> N
     sticks = fit_sticks(state.n_tables, state.gamma, reorder=settings.inference.reorder_sticks)
     state.pi = mean_weights(sticks)
     sizes = state.n_k + data.seeds.totals(state.n_topics)
-    state.alpha = step_concentration(state.alpha, state.n_tables.sum(), data.lengths, data.n_with)
-    state.word_mass = step_concentration(state.word_mass, stats.word_tables.sum(), sizes)
-    if state.n_topics > 1:
+    hold, n_tables = settings.inference.hold, state.n_tables.sum()
+    if "alpha" not in hold:
+        state.alpha = step_concentration(state.alpha, n_tables, data.lengths, data.n_with)
+    if "eta" not in hold:
+        state.word_mass = step_concentration(state.word_mass, stats.word_tables.sum(), sizes)
+    if state.n_topics > 1 and "gamma" not in hold:
         state.gamma = best_gamma(sticks)
     if settings.model.prior == "AA":
         state.tau = word_shape(stats.word_tables)

@@ -137,7 +137,7 @@ def step(
 ) -> float:
     """Refit q(z) of every pair; now and then the other posteriors too. Return the drift undone.
 
-    ``settings.inference`` has hyper_start, hyper_every, reorder_sticks and denominator.
+    ``settings.inference`` has hyper_start, hyper_every, hold, reorder_sticks and denominator.
     """
     due = is_due(settings, context)
     prior = prior_of(state, settings)
@@ -233,16 +233,20 @@ def global_step(
 ) -> None:
     """Refit q of alpha, word mass, sticks, gamma and tau (theory/hdp 5.2)."""
     state.n_tables = stats.doc_tables
-    growth = digamma(data.lengths + state.alpha) - digamma(state.alpha)
-    state.alpha, state.alpha_geo = _gamma_posterior(
-        state.n_tables.sum(), float((data.n_with * growth).sum()), exp
-    )
-    state.word_mass, state.word_mass_geo = _gamma_posterior(
-        stats.word_tables.sum(), -stats.log_xi, exp
-    )
+    hold = settings.inference.hold
+    if "alpha" not in hold:
+        growth = digamma(data.lengths + state.alpha) - digamma(state.alpha)
+        state.alpha, state.alpha_geo = _gamma_posterior(
+            state.n_tables.sum(), float((data.n_with * growth).sum()), exp
+        )
+    if "eta" not in hold:
+        state.word_mass, state.word_mass_geo = _gamma_posterior(
+            stats.word_tables.sum(), -stats.log_xi, exp
+        )
     sticks = fit_sticks(state.n_tables, state.gamma, reorder=settings.inference.reorder_sticks)
     state.pi, state.pi_geo = mean_weights(sticks), geometric_weights(sticks, exp)
-    state.gamma, _ = _gamma_posterior(len(sticks.a), -float(sticks.e_log_rest.sum()), exp)
+    if "gamma" not in hold:
+        state.gamma, _ = _gamma_posterior(len(sticks.a), -float(sticks.e_log_rest.sum()), exp)
     if settings.model.prior == "AA":
         shape = 1.0 + stats.word_tables
         state.tau = shape / shape.sum()

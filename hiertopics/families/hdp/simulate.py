@@ -46,16 +46,16 @@ def simulate(
     return corpus, {"pi": pi, "theta": theta, "phi": phi}
 
 
-def draw_hyperparameters(
-    settings: ModelSettings, sizes: Sizes, context: Context
-) -> Hyperparameters:
-    """Draw alpha, gamma and eta from the priors of hdp-gibbs.
+def draw_hyperparameters(settings: Any, sizes: Sizes, context: Context) -> Hyperparameters:
+    """Draw alpha, gamma and eta from the priors of hdp-gibbs, but those that are held.
 
     For AA tau [n_words] too, with ``model.bursts`` burst_discount and burst_concentration.
     """
     rng = context.rng("hyperparameters")
     alpha, gamma, word_mass = (np.asarray(CONCENTRATION_PRIOR.draw(rng)) for _ in range(3))
-    drawn = {"alpha": alpha, "gamma": gamma, "eta": np.asarray(word_mass / sizes.n_words)}
+    eta = np.asarray(word_mass / sizes.n_words)
+    named = {"alpha": alpha, "gamma": gamma, "eta": eta}
+    drawn = {name: value for name, value in named.items() if name not in settings.inference.hold}
     if settings.model.prior == "AA":
         drawn["tau"] = rng.dirichlet(np.ones(sizes.n_words))
     return {**drawn, **draw_bursts(settings, rng)}
