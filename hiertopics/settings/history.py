@@ -145,6 +145,10 @@ CHANGES: tuple[Change, ...] = (
     Change(4, "tssb-mcmc", "inference.start", "insertion"),
     *(Change(4, backend, "inference.hold", held) for backend, held in HELD.items()),
     Change(5, "nhdp-variational", "inference.start_passes", 200),
+    *(
+        Change(5, backend, "inference.hold", [])
+        for backend in ("hdp-pcvb0", "hdp-cvb0", "hdp-pcvb", "hdp-cvb", "hdp-gibbs")
+    ),
 )
 
 

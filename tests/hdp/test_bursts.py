@@ -18,7 +18,7 @@ from hiertopics.families.flat import burst_kernels
 from hiertopics.families.flat.burst_kernels import TableRule
 from hiertopics.families.flat.kernels import PseudoCounts, Tables
 from hiertopics.families.flat.layout import lay_out
-from hiertopics.families.hdp import burst_learning, bursty, few, few_burst_kernels, few_kernels
+from hiertopics.families.hdp import burst_learning, bursty, few, few_kernels
 from hiertopics.families.hdp import variational as hdp
 from hiertopics.families.hdp.simulate import simulate
 from hiertopics.numeric.pitman_yor import marginal, mean_tables, search
@@ -179,9 +179,7 @@ def test_a_few_entries_are_swept_alike() -> None:
     seating = TableRule(mean_tables([3, 2], 0.4), 1.5)
     n_k = whole.n_dk.sum(axis=0)
     for _ in range(200):
-        found = few_burst_kernels.sweep_block(
-            cells, 0, 0, moved, tables, n_k, prior, thinning, seating
-        )
+        found = few_kernels.sweep_block(cells, 0, 0, moved, n_k, prior, thinning, tables, seating)
         assert found == -1
     np.testing.assert_allclose(tables, [1.658815, 1, 1.556987, 1], atol=1e-4)
 
@@ -223,9 +221,7 @@ def test_a_few_entries_keep_the_counts_of_their_tables() -> None:
     seating = TableRule(mean_tables([3, 4, 5], 0.4), 1.5)
     n_k = n_dk.sum(axis=0, dtype=np.float64)
     for _ in range(2):
-        found = few_burst_kernels.sweep_block(
-            cells, 0, 0, moved, tables, n_k, prior, thinning, seating
-        )
+        found = few_kernels.sweep_block(cells, 0, 0, moved, n_k, prior, thinning, tables, seating)
         assert found == -1
     wanted = np.zeros((3, 2))
     for pair in range(3):

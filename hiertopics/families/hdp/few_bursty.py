@@ -20,7 +20,7 @@ from hiertopics.families.flat.config import ModelSettings
 from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import Block, Data, InCells, Piece, room_of
 from hiertopics.families.flat.variational import Responsibilities, Rows, SweepVariant
-from hiertopics.families.hdp import bursty, few, few_burst_kernels, few_kernels
+from hiertopics.families.hdp import bursty, few, few_kernels
 from hiertopics.families.hdp.bursty import (
     ReturnInput,
     aside_in,
@@ -110,8 +110,8 @@ def _sweep_block(piece: InCells, local: Local, block: Block) -> tuple[Local, Any
     tables = Tables(local.topic, local.share, local.n_dk, n_wk, seen_dk, seen_wk)
     n_k, prior, (thinning, seating) = block.given
     moved = n_k.copy()
-    bad_doc = few_burst_kernels.sweep_block(
-        piece.blocks, 0, block.number, tables, local.pair_tables, moved, prior, thinning, seating
+    bad_doc = few_kernels.sweep_block(
+        piece.blocks, 0, block.number, tables, moved, prior, thinning, local.pair_tables, seating
     )
     variational.require_sound(piece, bad_doc)
     kept = seen_dk if seen_dk.shape[1] else None

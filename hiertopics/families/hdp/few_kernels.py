@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.base.arrays import F32, F64, I32
+from hiertopics.families.flat.burst_kernels import TableRule, seated, total_of
+from hiertopics.families.flat.burst_kernels import at_least_once as row_at_least_once
 from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import Cells
 from hiertopics.numeric.jit import kernel
@@ -72,10 +74,15 @@ def sweep_block(
     n_k: F64,
     pseudo_counts: PseudoCounts,
     thinning: Thinning,
+    pair_tables: Any = None,
+    seating: TableRule | None = None,
 ) -> int:
     """Visit each pair of a block once; as ``flat.kernels.sweep_block``, which see.
 
-    Returns -1, or the document at which the weights ceased to be positive and finite.
+    Where documents are bursty a pair's expected tables stand in the place of its tokens
+    (theory/bursts 6). pair_tables [n_pairs]: of each pair, refitted too by ``seating``; documents
+    without tables are put aside. Returns -1, or the document at which the weights ceased to be
+    positive and finite.
     """
     n_topics = tables.n_dk.shape[1]
     noting = tables.seen_wk.shape[1] > 0
@@ -83,11 +90,20 @@ def sweep_block(
     base, doc_row = np.zeros(n_topics, np.float32), np.zeros(n_topics, np.float32)
     shares, weights = np.zeros(n_topics, np.float32), np.full(room, np.float32(-1.0))
     names, values = np.zeros(room, np.int32), np.zeros(room, np.float32)
-    nothing = np.zeros(0, np.float32)
+    nothing, once = np.zeros(0, np.float32), np.zeros(1, np.float32)
+    own_tables, doc_tables, mass = nothing, 0.0, 0.0
+    if seating is not None:
+        mass = total_of(pseudo_counts.doc)
     for doc in range(cells.doc_bounds[doc_shard], cells.doc_bounds[doc_shard + 1]):
         start, stop = cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]
         if start == stop:
             continue
+        if seating is not None:
+            doc_tables = total_of(pair_tables[cells.cuts[doc, 0] : cells.cuts[doc, -1]])
+            # A document without tables is put aside: its pairs neither move nor count.
+            if doc_tables == 0:
+                continue
+            own_tables = pair_tables[start:stop]
         n_dk = tables.n_dk[doc]
         # Rows of the document hold its counts with the prior; totals hold those of all other
         # documents.
@@ -114,6 +130,11 @@ def sweep_block(
             values,
             tables.seen_dk[doc] if noting else nothing,
             tables.seen_wk,
+            once,
+            own_tables,
+            doc_tables,
+            mass,
+            seating,
         )
         if not sound:
             return doc
@@ -150,10 +171,16 @@ def visit(
     values: Table,
     doc_seen: Table,
     seen_wk: Table,
+    once: Table,
+    pair_tables: Table,
+    doc_tables: float,
+    mass: float,
+    seating: TableRule | None,
 ) -> bool:
     """Visit the pairs of one document; False if weights are not positive and finite.
 
-    least: below which no topic's total of counts and prior may fall by rounding.
+    least: below which no topic's total of counts and prior may fall by rounding. doc_tables: of the
+    document; mass: of its prior. once: room for one number.
     """
     none, one = np.float32(0.0), np.float32(1.0)
     n_topics, room, last = len(doc_row), kept.shape[1], len(words) - 1
@@ -163,8 +190,8 @@ def visit(
         prefetch_row(n_wk, words[min(place + WORDS_AHEAD, last)])
         word_row = n_wk[word]
         n_old = 0
-        # One token of the pair is taken out of document, word and shares. Entries fill a pair's
-        # room from the left; the first empty one ends them.
+        # One token, or table, of the pair is taken out of document, word and shares. Entries fill
+        # a pair's room from the left; the first empty one ends them.
         while n_old < room and kept[pair, n_old] > none:
             topic, share = np.int64(topics[pair, n_old]), kept[pair, n_old]
             left = max(doc_row[topic] - share, doc_prior[topic])
@@ -179,26 +206,38 @@ def visit(
         # Entries that are small beside the sum are kept at random with their mean unchanged, so
         # that a pair has few.
         n_new = choose(weights, noise, start, threshold, room, names, values)
-        # The other tokens of the pair leave after the weights were taken: only one was to be
-        # excluded.
-        for i in range(n_old if count > one else 0):
-            topic, share = np.int64(topics[pair, i]), (count - one) * kept[pair, i]
+        times, after = count, count
+        if seating is not None:
+            times, after = pair_tables[place], pair_tables[place]
+            if seating.refit and count > one:
+                others = doc_tables - 1.0
+                after = np.float32(seated(count, total / (others + mass), others, seating))
+                doc_tables += after - times
+                pair_tables[place] = after
+        # The others of the pair leave after the weights were taken: only one was to be excluded.
+        for i in range(n_old if times > one else 0):
+            topic, share = np.int64(topics[pair, i]), (times - one) * kept[pair, i]
             left = max(doc_row[topic] - share, doc_prior[topic])
             doc_row[topic], word_row[topic] = left, max(word_row[topic] - share, none)
             shares[topic] = left / max(left + base[topic], least)
         for i in range(n_new):
             topic, share = np.int64(names[i]), values[i]
             topics[pair, i], kept[pair, i] = topic, share
-            more = doc_row[topic] + count * share
+            more = doc_row[topic] + after * share
             doc_row[topic] = more
-            word_row[topic] += count * share
+            word_row[topic] += after * share
             shares[topic] = more / max(more + base[topic], least)
             # The chance that a topic is seen at least once, for the expected tables of the
             # hyperparameters.
             if len(doc_seen) > 0:
-                once = at_least_once(share, np.int64(count))
-                doc_seen[topic] += (one - doc_seen[topic]) * once
-                seen_wk[word, topic] += (one - seen_wk[word, topic]) * once
+                if seating is None:
+                    seen = at_least_once(share, np.int64(count))
+                else:
+                    whole = int(after)
+                    row_at_least_once(values[i : i + 1], whole, float(after) - whole, once)
+                    seen = once[0]
+                doc_seen[topic] += (one - doc_seen[topic]) * seen
+                seen_wk[word, topic] += (one - seen_wk[word, topic]) * seen
         for i in range(n_new, n_old):
             kept[pair, i] = none
     return True
