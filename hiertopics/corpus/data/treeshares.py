@@ -74,13 +74,21 @@ def tree_shares(tree: Tree, theta: sparse.csr_array) -> TreeShares:
     place = np.full(tree.n_nodes, ROOT, dtype=np.int32)
     place[shown] = np.arange(len(shown))
     above = tree.parent[shown]
-    parent = np.where(above == ROOT, ROOT, place[above]).astype(np.int32)
+    return forest_shares(np.where(above == ROOT, ROOT, place[above]), own, shown)
+
+
+def forest_shares(parent: Ints, own: sparse.csr_array, rows: I64) -> TreeShares:
+    """Return the shares of documents in one tree or several, which get a root above them.
+
+    parent: [n_nodes], parents before children. own: CSR [n_docs, n_nodes], shares at nodes. rows:
+    as of ``TreeShares``.
+    """
     if (parent == ROOT).sum() == 1:
-        return _with_root(parent, own, shown)
-    parent = np.concatenate([[ROOT], parent + 1]).astype(np.int32)
+        return _with_root(parent.astype(np.int32), own, rows)
+    above = np.concatenate([[ROOT], parent + 1]).astype(np.int32)
     empty = sparse.csr_array((own.shape[0], 1))
     own = sparse.csr_array(sparse.hstack([empty, own], format="csr"))
-    return _with_root(parent, own, np.concatenate([[ROOT], shown]))
+    return _with_root(above, own, np.concatenate([[ROOT], rows]))
 
 
 def linkage_tree(merges: F64) -> tuple[I32, sparse.csr_array]:
@@ -161,9 +169,16 @@ def descend(shares: TreeShares, *, settles: bool = False) -> I64:
 def main_topics(tree: Tree, theta: sparse.csr_array) -> I64:
     """Return the main topic of each document: where its way into the largest child ends, [n_docs].
 
-    The way ends at a node below the root that has more of the document at itself than at or below
-    any child. theta: [n_docs, n_nodes], shares at nodes. A document outside all nodes is at a
-    single root; -1 where there is none.
+    theta: [n_docs, n_nodes], shares at nodes. Otherwise as ``main_rows``.
     """
-    shares = tree_shares(tree, theta)
+    return main_rows(tree_shares(tree, theta))
+
+
+def main_rows(shares: TreeShares) -> I64:
+    """Return the row of each document's main topic, int64 [n_docs].
+
+    The way into the largest child ends at a node below the root that has more of the document at
+    itself than at or below any child. A document outside all nodes is at a single root; -1 where
+    there is none.
+    """
     return np.asarray(shares.rows[descend(shares, settles=True)])

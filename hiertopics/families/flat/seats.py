@@ -8,13 +8,14 @@ added in any order.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from hiertopics.base.arrays import F64, I32, I64, Numbers
+from hiertopics.base.axes import POSITIVE, Axes
 from hiertopics.contract.engine import Pieces
 from hiertopics.contract.model import Summary
 from hiertopics.families.flat.bursts import (
@@ -45,6 +46,30 @@ def seats_of(process: PitmanYor, repeats: Repeats) -> Seats:
     """Return the numbers that a sweep needs of a process."""
     discount, concentration = process
     return Seats(discount, concentration, log_stirling(repeats.counts, discount))
+
+
+@dataclass(kw_only=True)
+class BurstyDraw:
+    """The process of bursty documents, which a draw of them has besides its other fields."""
+
+    burst_discount: Annotated[float, Axes(least=0)]
+    burst_concentration: Annotated[float, Axes(least=POSITIVE)]
+
+    @property
+    def process(self) -> PitmanYor:
+        """Discount and concentration."""
+        return PitmanYor(float(self.burst_discount), float(self.burst_concentration))
+
+    def redraw_process(
+        self,
+        seated: Callable[[Stirling], TableHistograms],
+        repeats: Repeats,
+        rng: np.random.Generator,
+    ) -> None:
+        """Draw the process given all tables. seated: their histograms, as ``Stirling`` orders."""
+        found = seated(log_stirling(repeats.counts, self.burst_discount))
+        drawn = draw_process(self.process, found, repeats, rng)
+        self.burst_discount, self.burst_concentration = drawn
 
 
 class TableHistograms(NamedTuple):

@@ -8,11 +8,14 @@ documents: ``Documents``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from hiertopics.base.arrays import I32, I64
+from hiertopics.base.axes import Axes
 from hiertopics.contract.model import Context, Summary
 from hiertopics.families.flat import seats
 from hiertopics.families.flat.bursts import Repeats, more_than
@@ -20,8 +23,15 @@ from hiertopics.families.flat.seats import TableHistograms
 from hiertopics.families.hdp import burst_learning, gibbs_aside
 from hiertopics.families.hdp.gibbs import Settings
 from hiertopics.families.hdp.gibbs_aside import DRAWN, HELD, LEARNING, HeldTopics, JoiningDocument
-from hiertopics.numeric.pitman_yor import PitmanYor, log_stirling
+from hiertopics.numeric.pitman_yor import log_stirling
 from hiertopics.numeric.pitman_yor_kernels import Stirling
+
+
+@dataclass(kw_only=True)
+class StagedDraw(seats.BurstyDraw):
+    """A draw whose process may be learned from documents put aside; the stage says whether."""
+
+    burst_stage: Annotated[int, Axes(least=0)] = DRAWN
 
 
 class Documents(NamedTuple):
@@ -44,11 +54,6 @@ def repeats_in(data: Any) -> Repeats:
     assert data.repeats is not None
     found: Repeats = data.repeats
     return found
-
-
-def process_of(state: Any) -> PitmanYor:
-    """Return discount and concentration of a draw."""
-    return PitmanYor(float(state.burst_discount), float(state.burst_concentration))
 
 
 def join_where_due(state: Any, data: Any, context: Context, documents: Documents) -> None:
@@ -78,9 +83,8 @@ def redraw_process(
         _learn(state, data, context, documents)
     draws = state.burst_stage == DRAWN and iteration % seats.EVERY == 0
     if draws and iteration > settings.inference.hyper_start:
-        found = documents.seated(state, log_stirling(repeats.counts, state.burst_discount))
-        drawn = seats.draw_process(process_of(state), found, repeats, context.rng("bursts"))
-        state.burst_discount, state.burst_concentration = drawn
+        of_tables = partial(documents.seated, state)
+        state.redraw_process(of_tables, repeats, context.rng("bursts"))
 
 
 def _learn(state: Any, data: Any, context: Context, documents: Documents) -> None:
@@ -95,13 +99,13 @@ def _held_topics(state: Any, data: Any, documents: Documents) -> HeldTopics:
     """Return the topics and priors that place documents."""
     word, doc = state.word_mass * state.tau, state.alpha * state.pi
     n_k = state.n_k + documents.seeded(state, data) + state.word_mass
-    return HeldTopics(state.n_wk, n_k, word, doc, process_of(state))
+    return HeldTopics(state.n_wk, n_k, word, doc, state.process)
 
 
 def shown_of(state: Any, data: Any, documents: Documents) -> tuple[float, float]:
     """Return tables per token, and how many times as likely a word is that was used once."""
     lengths, n_tables = _seen_lengths(state, data, documents), int(state.n_k.sum())
-    return seats.shown_of(process_of(state), n_tables, lengths, repeats_in(data))
+    return seats.shown_of(state.process, n_tables, lengths, repeats_in(data))
 
 
 def _seen_lengths(state: Any, data: Any, documents: Documents) -> I64:
@@ -120,7 +124,7 @@ def with_bursts(
     if state.burst_stage == LEARNING:
         n_aside = len(gibbs_aside.documents_aside(documents.tables(state), data))
         found = found.noting(f"{n_aside} documents were still put aside: their theta is the prior")
-    return seats.with_process(found, process_of(state), times, repeats_in(data), context.iteration)
+    return seats.with_process(found, state.process, times, repeats_in(data), context.iteration)
 
 
 def log_chance(state: Any, data: Any, documents: Documents) -> float:
@@ -128,7 +132,7 @@ def log_chance(state: Any, data: Any, documents: Documents) -> float:
     longer = more_than(np.bincount(_seen_lengths(state, data, documents)))
     repeats = repeats_in(data)._replace(longer=longer)
     stirling = log_stirling(repeats.counts, state.burst_discount)
-    return seats.log_chance(process_of(state), documents.seated(state, stirling), repeats, stirling)
+    return seats.log_chance(state.process, documents.seated(state, stirling), repeats, stirling)
 
 
 def misstaged(state: Any, data: Any, documents: Documents) -> str | None:

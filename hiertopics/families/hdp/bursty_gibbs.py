@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from hiertopics.base.arrays import I32, I64
-from hiertopics.base.axes import POSITIVE, Axes
+from hiertopics.base.axes import Axes
 from hiertopics.contract.chains import Chains
 from hiertopics.contract.model import Backend, Context, Summary
 from hiertopics.contract.states import Arrays
@@ -29,7 +29,6 @@ from hiertopics.families.hdp import burst_stages, gibbs, gibbs_aside
 from hiertopics.families.hdp.burst_stages import Documents, repeats_in
 from hiertopics.families.hdp.gibbs import Settings
 from hiertopics.families.hdp.gibbs_aside import DRAWN, LEARNING
-from hiertopics.numeric.pitman_yor import PitmanYor
 
 
 class Local(NamedTuple):
@@ -43,17 +42,8 @@ class Local(NamedTuple):
 
 
 @dataclass(kw_only=True)
-class State(gibbs.State):
+class State(burst_stages.StagedDraw, gibbs.State):
     """A draw whose counts are of tables, with the process of documents."""
-
-    burst_discount: Annotated[float, Axes(least=0)]
-    burst_concentration: Annotated[float, Axes(least=POSITIVE)]
-    burst_stage: Annotated[int, Axes(least=0)] = DRAWN
-
-    @property
-    def process(self) -> PitmanYor:
-        """Discount and concentration."""
-        return burst_stages.process_of(self)
 
 
 class Info(NamedTuple):

@@ -10,12 +10,11 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 
 from hiertopics.base.arrays import I32, I64
-from hiertopics.base.axes import POSITIVE, Axes
 from hiertopics.contract.chains import Chains
 from hiertopics.contract.engine import Each
 from hiertopics.contract.model import Backend, Context, Sharded, Summary
@@ -33,22 +32,12 @@ from hiertopics.families.hdp.bursty_blocks import InitialTopics, Local, TableRul
 from hiertopics.families.hdp.bursty_gibbs import Info
 from hiertopics.families.hdp.gibbs import Settings
 from hiertopics.families.hdp.gibbs_aside import DRAWN, LEARNING, JoiningDocument
-from hiertopics.numeric.pitman_yor import PitmanYor
 from hiertopics.numeric.streams import new_key
 
 
 @dataclass(kw_only=True)
-class State(partial.State):
+class State(burst_stages.StagedDraw, partial.State):
     """A draw whose counts are of tables, with the process of documents."""
-
-    burst_discount: Annotated[float, Axes(least=0)]
-    burst_concentration: Annotated[float, Axes(least=POSITIVE)]
-    burst_stage: Annotated[int, Axes(least=0)] = DRAWN
-
-    @property
-    def process(self) -> PitmanYor:
-        """Discount and concentration."""
-        return burst_stages.process_of(self)
 
 
 def prepare(corpus: Bags, settings: Settings) -> Blocks:

@@ -8,12 +8,13 @@ whose tokens are the tables that there are.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from hiertopics.base.arrays import F64, I32, I64, Bools
-from hiertopics.base.axes import POSITIVE, Axes
+from hiertopics.base.arrays import I32, I64, Bools
+from hiertopics.base.axes import Axes
 from hiertopics.contract.chains import Chains
 from hiertopics.contract.model import Backend, Context, Hyperparameters, Sizes, Summary
 from hiertopics.corpus.data.corpus import Corpus
@@ -27,7 +28,7 @@ from hiertopics.families.flat.tokens import in_chains
 from hiertopics.families.lda import bursty_kernels, gibbs
 from hiertopics.families.lda.config import Settings
 from hiertopics.families.lda.gibbs_kernels import Tables, Tokens
-from hiertopics.numeric.pitman_yor import PitmanYor, log_stirling
+from hiertopics.numeric.pitman_yor import log_stirling
 from hiertopics.numeric.pitman_yor_kernels import Stirling
 
 
@@ -42,7 +43,7 @@ class Data(NamedTuple):
 
 
 @dataclass
-class State:
+class State(seats.BurstyDraw, gibbs.State):
     """One draw: ``gibbs.State`` of tables, and the process of documents.
 
     z: int32 [n_tokens], topics of tables in the first slots of each pair, -1 in the others. n_wk,
@@ -50,17 +51,6 @@ class State:
     """
 
     z: Annotated[I32, Axes("n_tokens", least=-1, below="n_topics")]
-    n_wk: Annotated[I32, Axes("n_words", "n_columns", least=0)]
-    n_k: Annotated[I64, Axes("n_columns", least=0)]
-    alpha: Annotated[float | F64, Axes("n_topics", least=POSITIVE)]
-    eta: Annotated[float, Axes(least=POSITIVE)]
-    burst_discount: Annotated[float, Axes(least=0)]
-    burst_concentration: Annotated[float, Axes(least=POSITIVE)]
-
-    @property
-    def process(self) -> PitmanYor:
-        """Discount and concentration."""
-        return PitmanYor(float(self.burst_discount), float(self.burst_concentration))
 
 
 class Info(NamedTuple):
@@ -109,8 +99,11 @@ def init(data: Data, settings: Settings, context: Context) -> State:
     beyond = z == EMPTY
     np.subtract.at(begun.n_wk, (data.tokens.word[beyond], begun.z[beyond]), 1)
     begun = replace(begun, z=z, n_k=begun.n_wk.sum(axis=0, dtype=np.int64))
-    process = (model.burst_discount, model.burst_concentration)
-    return State(begun.z, begun.n_wk, begun.n_k, begun.alpha, begun.eta, *process)
+    return State(
+        **vars(begun),
+        burst_discount=model.burst_discount,
+        burst_concentration=model.burst_concentration,
+    )
 
 
 def as_tokens(state: State, data: Data) -> AsTokens:
@@ -137,9 +130,8 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
         bursty_kernels.seat_documents(data.cells, counts, *how)
         held = context.iteration <= settings.inference.hyper_start
         if repeats.there and not held and context.iteration % seats.EVERY == 0:
-            found = seated(state, data, log_stirling(repeats.counts, state.burst_discount))
-            drawn = seats.draw_process(state.process, found, repeats, context.rng("bursts"))
-            state.burst_discount, state.burst_concentration = drawn
+            of_tables = partial(seated, state, data)
+            state.redraw_process(of_tables, repeats, context.rng("bursts"))
     in_use = int((state.n_k > 0).sum())
     shown = (*state.process, *shown_of(state, data))
     return state, Info(in_use, info.alpha, info.eta, info.moved, *shown)

@@ -10,6 +10,7 @@ put aside, or they are drawn.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from msgspec import structs
 from scipy import sparse
 
 from hiertopics.base.arrays import I32, Floats
-from hiertopics.base.axes import POSITIVE, Axes
+from hiertopics.base.axes import Axes
 from hiertopics.contract.chains import Chains, chains
 from hiertopics.contract.model import Backend, Context, PerChain, Summary
 from hiertopics.corpus.data.corpus import Corpus
@@ -38,7 +39,7 @@ from hiertopics.families.nhdp.layout import Local as PairNodes
 from hiertopics.families.nhdp.prediction import infer_bursty
 from hiertopics.families.nhdp.state import BurstyState as VariationalState
 from hiertopics.families.nhdp.state import misplaced
-from hiertopics.numeric.pitman_yor import PitmanYor, log_stirling
+from hiertopics.numeric.pitman_yor import log_stirling
 from hiertopics.numeric.pitman_yor_kernels import LARGEST
 
 
@@ -53,16 +54,8 @@ class Local(NamedTuple):
 
 
 @dataclass(kw_only=True)
-class State(gibbs.State):
+class State(seats.BurstyDraw, gibbs.State):
     """A draw whose counts are of tables, with the process of documents."""
-
-    burst_discount: Annotated[float, Axes(least=0)]
-    burst_concentration: Annotated[float, Axes(least=POSITIVE)]
-
-    @property
-    def process(self) -> PitmanYor:
-        """Discount and concentration."""
-        return PitmanYor(float(self.burst_discount), float(self.burst_concentration))
 
 
 class Info(NamedTuple):
@@ -126,9 +119,8 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     moved = gibbs.sweep(state, data.tokens, context, dense=dense, seating=seating)
     gibbs.redraw_shared(state, data, settings, context)
     if repeats.there and not is_held(data) and context.iteration % seats.EVERY == 0:
-        found = seats.seated(state.local, log_stirling(repeats.counts, state.burst_discount))
-        drawn = seats.draw_process(state.process, found, repeats, context.rng("bursts"))
-        state.burst_discount, state.burst_concentration = drawn
+        of_tables = partial(seats.seated, state.local)
+        state.redraw_process(of_tables, repeats, context.rng("bursts"))
     shown = (*state.process, *shown_of(state, data))
     return state, Info(*gibbs.info_of(state, moved), *shown)
 

@@ -13,8 +13,8 @@ from hiertopics.base.arrays import I64
 from hiertopics.base.errors import HiertopicsError
 from hiertopics.corpus.data.columns import moments
 from hiertopics.corpus.data.corpus import Corpus, Tags
-from hiertopics.corpus.data.tree import ROOT, Tree
-from hiertopics.corpus.data.treeshares import ALIKE
+from hiertopics.corpus.data.tree import Tree
+from hiertopics.corpus.data.treeshares import forest_shares, main_rows
 from hiertopics.runs.documents import Documents
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
@@ -70,7 +70,7 @@ class Shares(NamedTuple):
 
     own: the share at each node. below: at or below it. home: the place of the deepest node on a
     document's path; of an arranged topic, that with the largest share; else the main topic
-    (``treeshares.main_topics``); -1: none is shown.
+    (``treeshares.main_rows``); -1: none is shown.
     int64 [n_docs].
     """
 
@@ -92,36 +92,19 @@ def shares_of(run: RunDir, tree: Tree, layout: Layout) -> Shares:
             at[name] = _nearest_shown(tree, layout, row)
     own = _moved(run.theta, at, len(layout.rows))
     below = sparse.csr_array(own @ _upwards(layout))
-    if tree.arrangement is not None:
-        heaviest = np.asarray(own.argmax(axis=1)).ravel()
-        home = np.where(np.diff(own.indptr) > 0, heaviest, -1)
-    elif run.paths is None:
-        home = _main_path(below, layout)
+    if run.paths is None or tree.arrangement is not None:
+        if tree.arrangement is None:
+            places = np.arange(len(layout.rows))
+            home = main_rows(forest_shares(layout.parent, own, places))
+        else:
+            home = np.asarray(own.argmax(axis=1)).ravel()
+        home = np.where(np.diff(own.indptr) > 0, home, -1)
     else:
         node = run.paths.node
         deepest = np.where(node >= 0, np.arange(node.shape[1]), -1).max(axis=1, initial=-1)
         last = node[np.arange(len(node)), np.maximum(deepest, 0)]
         home = np.where(deepest >= 0, at[last], -1)
     return Shares(own, below, home.astype(np.int64))
-
-
-def _main_path(below: sparse.csr_array, layout: Layout) -> I64:
-    """Return where the way into the largest child ends, as ``treeshares.main_topics`` does."""
-    columns = sparse.csc_array(below)
-    home = np.full(below.shape[0], ROOT, dtype=np.int64)
-    roots = np.flatnonzero(layout.parent == ROOT)
-    top = int(roots[0]) if len(roots) == 1 else ROOT
-    for place in range(ROOT, len(layout.rows)):
-        children = np.flatnonzero(layout.parent == place)
-        docs = np.flatnonzero(home == place)
-        if len(children) and len(docs):
-            shares = sparse.csr_array(columns[:, children])[docs].toarray()
-            goes = shares.max(axis=1) > 0
-            if place not in (ROOT, top):
-                own = columns[:, [place]].toarray()[docs, 0] - shares.sum(axis=1)
-                goes &= own <= shares.max(axis=1) + ALIKE
-            home[docs] = np.where(goes, children[shares.argmax(axis=1)], place)
-    return home
 
 
 def _nearest_shown(tree: Tree, layout: Layout, row: int) -> int:
