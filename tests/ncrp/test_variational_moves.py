@@ -28,7 +28,7 @@ from hiertopics.base.arrays import F64
 from hiertopics.contract.engine import Each, Workers, as_given
 from hiertopics.contract.states import to_arrays
 from hiertopics.families.ncrp.variational import backend as variational
-from hiertopics.families.ncrp.variational import moves, reshaping, splits
+from hiertopics.families.ncrp.variational import draft_moves, moves, splits
 from hiertopics.families.ncrp.variational import state as states
 from hiertopics.families.ncrp.variational.draft import (
     GONE,
@@ -37,7 +37,7 @@ from hiertopics.families.ncrp.variational.draft import (
     draft_of,
     state_of_draft,
 )
-from hiertopics.families.ncrp.variational.reshaping import FRESH
+from hiertopics.families.ncrp.variational.draft_moves import FRESH
 from hiertopics.families.ncrp.variational.state import Data, SlotProbabilities, State
 from hiertopics.families.nested.tree_state import MeanField
 from hiertopics.papers import ncrp_meanfield as meanfield
@@ -88,7 +88,7 @@ def worth(found: Draft) -> float:
     value = 0.0
     for level in range(found.depth):
         counts = found.counts(level)
-        mass = np.maximum(found.passing(level), reshaping.LEAST_MASS)
+        mass = np.maximum(found.passing(level), draft_moves.LEAST_MASS)
         for row, docs in zip(counts, mass, strict=True):
             value += (gammaln(row + ETA) - gammaln(ETA)).sum()
             value += gammaln(len(row) * ETA) - gammaln(row.sum() + len(row) * ETA)
@@ -99,8 +99,8 @@ def worth(found: Draft) -> float:
     return value
 
 
-def all_moves(found: Draft) -> list[reshaping.Move]:
-    return reshaping.proposals(found, GAMMA, ETA)
+def all_moves(found: Draft) -> list[draft_moves.Move]:
+    return draft_moves.proposals(found, GAMMA, ETA)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -112,7 +112,7 @@ def test_gains_are_what_the_log_joint_gains(seed: int) -> None:
     assert moved
     for move in moved:
         after = copy.deepcopy(found)
-        reshaping._make(after, move)
+        draft_moves._make(after, move)
         assert worth(after) - before == pytest.approx(move.gain, abs=1e-6)
 
 
@@ -136,8 +136,8 @@ def test_every_kind_of_move_is_proposed() -> None:
 def test_reshaping_ends_where_no_move_gains_and_loses_no_word() -> None:
     found = hard_draft(2)
     words, docs, before = found.words.sum(), found.mass.sum(), worth(found)
-    assert reshaping.reshape(found, GAMMA, ETA) > 0
-    while reshaping.reshape(found, GAMMA, ETA):
+    assert draft_moves.reshape(found, GAMMA, ETA) > 0
+    while draft_moves.reshape(found, GAMMA, ETA):
         pass
     assert all_moves(found) == []
     assert worth(found) > before
@@ -151,7 +151,7 @@ def test_reshaping_ends_where_no_move_gains_and_loses_no_word() -> None:
 
 def test_chosen_moves_do_not_touch_each_other() -> None:
     found = hard_draft(4)
-    chosen = reshaping._compatible(found, all_moves(found))
+    chosen = draft_moves._compatible(found, all_moves(found))
     nodes = [node for move in chosen for node in {move.node, move.other} - {-1}]
     assert len(nodes) == len(set(nodes))
     assert chosen == sorted(chosen, key=lambda move: -move.gain)

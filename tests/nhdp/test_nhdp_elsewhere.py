@@ -12,7 +12,7 @@ from test_nhdp_planted import planted
 
 from hiertopics.contract.engine import LocalPieces, Workers
 from hiertopics.contract.states import to_arrays
-from hiertopics.families.nhdp import gibbs, reshaping, starts, variational
+from hiertopics.families.nhdp import gibbs, shape_trials, starts, variational
 
 N_SHARDS = 3
 
@@ -63,7 +63,7 @@ def test_a_start_elsewhere_takes_few_orders_and_changes_no_bit(
         reshaped.append(True)
         return float(len(reshaped) % 2)  # asked after the trial, then before it
 
-    monkeypatch.setattr(reshaping, "completion", better)
+    monkeypatch.setattr(shape_trials, "completion", better)
     text = planted(0, [-1, *[0] * 3, *[1] * 3]).corpus
     keys = {"truncation": 12, "start_iterations": 20, "trials": trials, "shards": N_SHARDS}
     settings, engine = settings_of(backend, **keys), Elsewhere()

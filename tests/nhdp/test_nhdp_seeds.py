@@ -33,11 +33,11 @@ from hiertopics.contract.model import Sizes
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.families.flat.layout import Data, lay_out
-from hiertopics.families.nhdp import flat_starts, gibbs, reshaping, starts, variational
+from hiertopics.families.nhdp import flat_starts, gibbs, shape_trials, starts, variational
 from hiertopics.families.nhdp import summary as common
 from hiertopics.families.nhdp.hanging import ScoredTree
 from hiertopics.families.nhdp.prediction import infer
-from hiertopics.families.nhdp.reshaping import counted, log_words, merge, pairs_of
+from hiertopics.families.nhdp.shape_trials import counted, log_words, merge, pairs_of
 from hiertopics.families.nhdp.shapes import Usage, arrange, find, find_within, ward
 
 ETA = 0.5
@@ -292,13 +292,15 @@ def test_trials_leave_named_branches_where_they_are() -> None:
         rng = np.random.default_rng(seed)
         n = rng.poisson(0.5, (40, 9)).astype(float)
         n[:, 1:3] = 0.6 * n[:, 3:5]  # what would hang below others
-        free, held = (ScoredTree(n, reshaping.one_level(9), 1.0, 1.0, names) for names in (0, 2))
+        free, held = (ScoredTree(n, shape_trials.one_level(9), 1.0, 1.0, names) for names in (0, 2))
         for tree in (free, held):
             before = tree.total
             tree.improve()
             assert tree.total >= before
         assert held.parent[1:3].tolist() == [0, 0]
-    order = reshaping.rooted(reshaping.Counts(n, np.eye(9), n), 1.0, 1.0, 2).words.argmax(axis=1)
+    order = shape_trials.rooted(shape_trials.Counts(n, np.eye(9), n), 1.0, 1.0, 2).words.argmax(
+        axis=1
+    )
     assert order[1:3].tolist() == [1, 2] and sorted(order.tolist()) == list(range(9))
 
 
@@ -322,7 +324,7 @@ def test_a_merge_gains_what_the_evidence_with_seed_words_does() -> None:
     tree = ScoredTree(found.n, parent, 1.0, 1.0, 2)
     seeded = np.zeros((5, 6))
     seeded[1, :2] = seeded[2, 2] = 4
-    all_gains = reshaping._gains(tree, found, pairs, 0.1, seeded)
+    all_gains = shape_trials._gains(tree, found, pairs, 0.1, seeded)
     gains = {(gone, into): gain for gain, gone, into in all_gains}
     joined = np.delete(q, 3, axis=1)
     joined[:, 1] += q[:, 3]

@@ -21,7 +21,7 @@ from hiertopics.families.chdp.base_kernels import Weights, base_rows
 from hiertopics.families.chdp.config import ModelSettings
 from hiertopics.families.chdp.layout import Data, link_parents, parent_tags
 from hiertopics.families.flat.prediction import fold_in
-from hiertopics.families.flat.summary import Topics, by_size, document_weights, summary_of
+from hiertopics.families.flat.summary import TopicsBySize, by_size, document_weights, summary_of
 
 PRIOR_DOCS = 0.5
 """Documents like the corpus that the mean of a group's documents is taken with."""
@@ -81,7 +81,7 @@ def summarise(fitted: SummaryInput, data: Data) -> Summary:
 
 
 def _weights(
-    fitted: SummaryInput, data: Data, theta: F64, topics: Topics
+    fitted: SummaryInput, data: Data, theta: F64, topics: TopicsBySize
 ) -> dict[str, NDArray[Any]]:
     """Return the arrays of corpus and tags; a tag without a training document is as the corpus."""
     names = () if data.tags is None else data.tags.names

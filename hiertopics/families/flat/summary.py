@@ -88,7 +88,7 @@ def stacked_rows(parts: Sequence[Entries], n_columns: int, room: Room) -> sparse
     return sparse.csr_array((values, columns, indptr.astype(kind)), shape=shape)
 
 
-class Topics(NamedTuple):
+class TopicsBySize(NamedTuple):
     """Topics by size. n_k [T]: their (expected) tokens. live: ids of those with at least one,
     largest first; dropped: of the others. Both int64.
     """
@@ -106,15 +106,15 @@ class Topics(NamedTuple):
         return np.concatenate([kept, rest], axis=-1)
 
 
-def by_size(n_k: Numbers) -> Topics:
+def by_size(n_k: Numbers) -> TopicsBySize:
     """Return the topics of these (expected) tokens [T]."""
     order = np.argsort(-n_k, kind="stable")
     lives = n_k[order] >= LIVE_TOKENS
-    return Topics(n_k, order[lives], order[~lives])
+    return TopicsBySize(n_k, order[lives], order[~lives])
 
 
 def summary_of(
-    topics: Topics, rows: F64, theta: F64, n_dk: Numbers, extra: Mapping[str, NDArray[Any]]
+    topics: TopicsBySize, rows: F64, theta: F64, n_dk: Numbers, extra: Mapping[str, NDArray[Any]]
 ) -> Summary:
     """Return ``summary_by_node`` of theta [n_docs, T]; it notes where topics ran out."""
     summary = summary_by_node(topics, rows, topics.gather(theta), n_dk, extra)
@@ -122,7 +122,7 @@ def summary_of(
 
 
 def summary_by_node(
-    topics: Topics, rows: F64, theta: F64, n_dk: Numbers, extra: Mapping[str, NDArray[Any]]
+    topics: TopicsBySize, rows: F64, theta: F64, n_dk: Numbers, extra: Mapping[str, NDArray[Any]]
 ) -> Summary:
     """Return the flat tree of ``rows`` [n_nodes, n_words], with at most one row outside.
 

@@ -28,23 +28,22 @@ SeenT = TypeVar("SeenT")
 DataT = TypeVar("DataT")
 
 
-class Topics(Protocol):
+class FlatDraw(Protocol):
     """A draw of flat topics: n_k int64 [T], the tokens of each."""
 
     n_k: I64
 
 
-class InPieces(Topics, Protocol):
+class DrawInPieces(FlatDraw, Protocol):
     """A draw in pieces; n_wk: int32 [n_words, T]."""
 
     local: Pieces[Any, Any]
     n_wk: I32
 
 
-TopicsT = TypeVar("TopicsT", bound=Topics)
-Rows = tuple[I32, ...]
+DrawT = TypeVar("DrawT", bound=FlatDraw)
 Recounted = Callable[[Any, Any, tuple[int, int]], tuple[bool, I32]]
-Swept = tuple[Any, tuple[Rows, tuple[int, I64]]]
+Swept = tuple[Any, tuple[tuple[I32, ...], tuple[int, I64]]]
 Visit = Callable[[Any, Any, Block], Swept]
 
 
@@ -78,7 +77,9 @@ class SweepInput(NamedTuple):
     seating: tuple[Any, ...] = ()
 
 
-def sweep(state: InPieces, word_bounds: I64, visit: Visit, given: Callable[[int, int], Any]) -> int:
+def sweep(
+    state: DrawInPieces, word_bounds: I64, visit: Visit, given: Callable[[int, int], Any]
+) -> int:
     """Redraw the topics of all tokens, block by block; return how many moved.
 
     visit: a task that answers with the tokens that moved in a block and the change of the topic
@@ -118,7 +119,7 @@ def draw_eta(n_wk: I32, n_k: I64, eta: float, rng: np.random.Generator) -> float
 
 
 def miscounted(
-    state: InPieces,
+    state: DrawInPieces,
     n_words: int,
     seeds: Seeds = NONE,
     topics: I64 | None = None,
@@ -154,7 +155,7 @@ def recounted_by(
     return np.array_equal(n_dk, local.n_dk), n_wk
 
 
-def renumber(state: InPieces, order: I64) -> None:
+def renumber(state: DrawInPieces, order: I64) -> None:
     """Give topic ``order[k]`` the number k in all tokens and counts, in place."""
     number = np.empty(len(order), np.int32)
     number[order] = np.arange(len(order))
@@ -171,11 +172,11 @@ def _renumber(piece: Any, local: Any, given: tuple[I32, I64]) -> tuple[Any, None
 
 
 def in_chains(
-    one: Backend[SeenT, DataT, TopicsT, SettingsT],
-) -> Backend[SeenT, DataT, Chains[TopicsT], SettingsT]:
+    one: Backend[SeenT, DataT, DrawT, SettingsT],
+) -> Backend[SeenT, DataT, Chains[DrawT], SettingsT]:
     """Return a one-chain sampler for several chains, compared by objective and used topics."""
 
-    def per_chain(state: TopicsT, data: DataT, settings: SettingsT, context: Context) -> PerChain:
+    def per_chain(state: DrawT, data: DataT, settings: SettingsT, context: Context) -> PerChain:
         n_topics = int((state.n_k >= LIVE_TOKENS).sum())
         log_joint = one.objective(state, data, settings, context)
         return PerChain({"objective": [log_joint], "n_topics": [n_topics]})

@@ -37,7 +37,7 @@ from hiertopics.settings.config import InferenceConfig
 Table = Floats
 SeededSettings = Settings[SeedSettings, InferenceConfig]
 Visit = Callable[[Any, Any, Block], tuple[Any, Any]]
-Rows = Callable[[InCells, Any, int, int], Table]
+RowsOfPairs = Callable[[InCells, Any, int, int], Table]
 """From a piece, a message and a range of its documents to q(z) of their pairs [n, T]."""
 
 RECOUNT_EVERY = 10
@@ -99,7 +99,7 @@ class SweepVariant(NamedTuple):
 
     Local: Callable[..., Any]
     start: Callable[[Data, int, Context, DTypeLike], Responsibilities]
-    begun: Callable[[Data, Rows, Sequence[Any], int, Context, DTypeLike], Responsibilities]
+    begun: Callable[[Data, RowsOfPairs, Sequence[Any], int, Context, DTypeLike], Responsibilities]
     besides: Callable[[Responsibilities, Data], dict[str, Any]]
     sweep: Callable[..., Table]
     recount_now_and_then: Callable[[Any, Data, Context], float]
@@ -175,9 +175,9 @@ def draw(piece: InCells, drawing: DrawInput) -> Local:
 
 
 class ResponsibilitySource(NamedTuple):
-    """Input of q(z) of a piece. rows, message: see ``Rows``; more: further input."""
+    """Input of q(z) of a piece. rows, message: see ``RowsOfPairs``; more: further input."""
 
-    rows: Rows
+    rows: RowsOfPairs
     message: Any
     n_topics: int
     dtype: DTypeLike
@@ -186,7 +186,7 @@ class ResponsibilitySource(NamedTuple):
 
 def begun(
     data: Data,
-    rows: Rows,
+    rows: RowsOfPairs,
     messages: Sequence[Any],
     n_topics: int,
     context: Context,

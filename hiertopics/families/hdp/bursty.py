@@ -24,7 +24,7 @@ from hiertopics.families.flat.bursts import Plan
 from hiertopics.families.flat.config import ModelSettings
 from hiertopics.families.flat.kernels import PseudoCounts, Tables
 from hiertopics.families.flat.layout import Block, Data, InCells, Piece, room_of
-from hiertopics.families.flat.variational import Responsibilities, Rows, SweepVariant, Table
+from hiertopics.families.flat.variational import Responsibilities, RowsOfPairs, SweepVariant, Table
 from hiertopics.families.hdp.burst_learning import FOLD
 
 UNLEARNED, LEARNING, HELD = range(3)
@@ -91,7 +91,7 @@ def start(
 
 def begun(
     data: Data,
-    rows: Rows,
+    rows: RowsOfPairs,
     messages: Sequence[Any],
     n_topics: int,
     context: Context,

@@ -41,7 +41,7 @@ from hiertopics.families.flat.summary import summary_bytes
 from hiertopics.families.flat.variational import (
     Responsibilities,
     ResponsibilitySource,
-    Rows,
+    RowsOfPairs,
     SweepInput,
     Visit,
     settled,
@@ -128,7 +128,7 @@ def start(data: Data, n_topics: int, context: Context, dtype: DTypeLike) -> Resp
 
 def begun(
     data: Data,
-    rows: Rows,
+    rows: RowsOfPairs,
     messages: Sequence[Any],
     n_topics: int,
     context: Context,

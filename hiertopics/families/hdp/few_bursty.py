@@ -19,7 +19,7 @@ from hiertopics.families.flat import variational
 from hiertopics.families.flat.config import ModelSettings
 from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import Block, Data, InCells, Piece, room_of
-from hiertopics.families.flat.variational import Responsibilities, Rows, SweepVariant
+from hiertopics.families.flat.variational import Responsibilities, RowsOfPairs, SweepVariant
 from hiertopics.families.hdp import bursty, few, few_kernels
 from hiertopics.families.hdp.bursty import (
     ReturnInput,
@@ -59,7 +59,7 @@ def start(data: Data, n_topics: int, context: Context, dtype: DTypeLike) -> Resp
 
 def begun(
     data: Data,
-    rows: Rows,
+    rows: RowsOfPairs,
     messages: Sequence[Any],
     n_topics: int,
     context: Context,

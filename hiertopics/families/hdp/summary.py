@@ -20,7 +20,7 @@ from hiertopics.contract.engine import Pieces
 from hiertopics.contract.model import Summary
 from hiertopics.families.flat.summary import (
     Entries,
-    Topics,
+    TopicsBySize,
     by_size,
     document_weights,
     flat_tree,
@@ -44,7 +44,7 @@ class Plan(NamedTuple):
     entire: whether every entry is stored; else there is a column outside, the last one.
     """
 
-    topics: Topics
+    topics: TopicsBySize
     doc_prior: F64
     entire: bool
 
@@ -59,7 +59,7 @@ class Plan(NamedTuple):
         return len(self.topics.live) + self.outside
 
 
-class Rows(NamedTuple):
+class ThetaRows(NamedTuple):
     """Theta of some documents.
 
     n_docs: int64, in how many documents each column has at least a token's share. dropped: float64,
@@ -71,19 +71,19 @@ class Rows(NamedTuple):
     dropped: F64
 
 
-def planned(topics: Topics, doc_prior: F64, n_docs: int) -> Plan:
+def planned(topics: TopicsBySize, doc_prior: F64, n_docs: int) -> Plan:
     """Return the plan for n documents."""
     n_columns = len(topics.live) + (len(topics.dropped) > 0)
     return Plan(topics, doc_prior, n_docs * n_columns <= MOST_ENTRIES)
 
 
-def weigh_rows(n_dk: Numbers, plan: Plan, room: Room) -> Rows:
+def weigh_rows(n_dk: Numbers, plan: Plan, room: Room) -> ThetaRows:
     """Return theta of documents with these (expected) counts [n, T]."""
     step = max(1, CELLS // n_dk.shape[1])
     return weigh((n_dk[first : first + step] for first in range(0, len(n_dk), step)), plan, room)
 
 
-def weigh(blocks: Iterable[Numbers], plan: Plan, room: Room) -> Rows:
+def weigh(blocks: Iterable[Numbers], plan: Plan, room: Room) -> ThetaRows:
     """Return theta of documents whose (expected) counts come in blocks [n, T]."""
     values, columns = room.growing(np.float64), room.growing(np.int32)
     lengths, n_docs = [np.empty(0, np.int64)], np.zeros(plan.n_columns, np.int64)
@@ -104,7 +104,7 @@ def weigh(blocks: Iterable[Numbers], plan: Plan, room: Room) -> Rows:
         columns.append(np.nonzero(stored)[1])
         lengths.append(stored.sum(axis=1))
     entries = Entries(values.done(), columns.done(), np.concatenate(lengths))
-    return Rows(entries, n_docs, dropped)
+    return ThetaRows(entries, n_docs, dropped)
 
 
 def _without_prior(n_dk: Numbers, n_tokens: F64, plan: Plan) -> F64:
@@ -161,11 +161,13 @@ def named(summary: Summary, plan: Plan, names: Mapping[int, str]) -> Summary:
     return replace(summary, names=found).noting(*notes)
 
 
-def _weigh(piece: Any, local: Any, plan: Plan) -> Rows:
+def _weigh(piece: Any, local: Any, plan: Plan) -> ThetaRows:
     return weigh_rows(local.n_dk, plan, beside(local.n_dk))
 
 
-def summarise_counts(parts: Sequence[Rows], plan: Plan, n_wk: Numbers, word_prior: F64) -> Summary:
+def summarise_counts(
+    parts: Sequence[ThetaRows], plan: Plan, n_wk: Numbers, word_prior: F64
+) -> Summary:
     """Return live topics, largest first, as roots; the others as one row outside.
 
     n_wk: expected counts. The row outside is the mean of the dropped topics, weighted by their mass
@@ -192,7 +194,7 @@ def _mean(mass: F64, rows: F64) -> F64:
 
 
 def _with_theta(
-    parts: Sequence[Rows], plan: Plan, rows: F64, n_tokens: F64, prior: F64, room: Room
+    parts: Sequence[ThetaRows], plan: Plan, rows: F64, n_tokens: F64, prior: F64, room: Room
 ) -> Summary:
     """Return the summary of these rows of words, and of theta that was made in parts."""
     n_docs = np.asarray(sum(part.n_docs for part in parts))
@@ -205,7 +207,7 @@ def _with_theta(
 
 
 def summarise_tokens(
-    parts: Sequence[Rows], plan: Plan, n_wk: I32, word_prior: F64, room: Room
+    parts: Sequence[ThetaRows], plan: Plan, n_wk: I32, word_prior: F64, room: Room
 ) -> Summary:
     """Return the result of ``summarise_counts`` for whole counts.
 

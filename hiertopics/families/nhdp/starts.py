@@ -41,7 +41,7 @@ from hiertopics.families.nhdp import (
     documents,
     flat_starts,
     mixing,
-    reshaping,
+    shape_trials,
 )
 from hiertopics.families.nhdp.config import VariationalInference, most_leaves, sized
 from hiertopics.families.nhdp.flat_starts import BranchContent, BranchTopics
@@ -135,7 +135,7 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
             arranged = arrange(merges, cuts, n_named, least)
     if data.bursts is not None:
         data = documents.at_concentration(data, flat.concentration)
-    small = cuts == "auto" and reshaping.is_small(arranged.shape.n_nodes, data)
+    small = cuts == "auto" and shape_trials.is_small(arranged.shape.n_nodes, data)
     if small and settings.inference.trials and len(flat.theta) == data.n_docs:
         found = in_other_shapes(flat, arranged, data, settings, here, dtype)
         if found is not None:
@@ -161,7 +161,7 @@ def in_other_shapes(
             its = its._replace(tables=flat.tables[in_documents(data, docs)])
         return begin(its, arranged_topics, some, settings, context, dtype)
 
-    return reshaping.reshaped(of_some, data, settings, context, dtype)
+    return shape_trials.reshaped(of_some, data, settings, context, dtype)
 
 
 def in_documents(data: Data, docs: I64) -> Bools:

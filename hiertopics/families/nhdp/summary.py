@@ -175,7 +175,7 @@ def pruning(mixing: Mixing, n_i: F64) -> Pruning:
     return Pruning(Mixing(smaller, share[kept], concentration, stop_a, stop_b), into)
 
 
-class Rows(NamedTuple):
+class ThetaRows(NamedTuple):
     """Theta of a piece's documents.
 
     n_docs: int64 [K], how many documents give each node at least a token's share.
@@ -185,7 +185,7 @@ class Rows(NamedTuple):
     n_docs: I64
 
 
-def weigh(blocks: Iterable[Floats], left: Pruning, room: Room) -> Rows:
+def weigh(blocks: Iterable[Floats], left: Pruning, room: Room) -> ThetaRows:
     """Return theta of documents whose counts by all nodes come in blocks, at nodes with tokens.
 
     What 2.2 gives to a branch without a token of the document goes to the node above it, so that
@@ -205,10 +205,10 @@ def weigh(blocks: Iterable[Floats], left: Pruning, room: Room) -> Rows:
         values.append(theta[stored])
         columns.append(np.nonzero(stored)[1])
         lengths.append(stored.sum(axis=1))
-    return Rows(Entries(values.done(), columns.done(), np.concatenate(lengths)), n_docs)
+    return ThetaRows(Entries(values.done(), columns.done(), np.concatenate(lengths)), n_docs)
 
 
-def summarise_rows(parts: Sequence[Rows], left: Pruning, words: Words, room: Room) -> Summary:
+def summarise_rows(parts: Sequence[ThetaRows], left: Pruning, words: Words, room: Room) -> Summary:
     """Return the result of ``summarise`` for theta that was made piece by piece."""
     n_docs = np.sum([part.n_docs for part in parts], axis=0)
     tree = tree_of(left, words, n_docs)

@@ -139,7 +139,7 @@ def _documents_anew(piece: Piece, local: AnyLocal, n_nodes: int) -> Floats:
     return np.concatenate([np.zeros((0, n_nodes), local.n.dtype), *rows])
 
 
-def _theta(piece: Piece, local: AnyLocal, left: common.Pruning) -> common.Rows:
+def _theta(piece: Piece, local: AnyLocal, left: common.Pruning) -> common.ThetaRows:
     rows = counts_of(_recounted(piece, local), len(left.into))
     return common.weigh(rows, left, beside(local.resp))
 

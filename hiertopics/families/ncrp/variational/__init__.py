@@ -4,6 +4,6 @@ A corpus in cells and the truncated tree with its path slots (``nested.slots``) 
 local steps in ``structured_kernels`` on ``slot_kernels``, given ``expectations`` of topics. Around
 it: ``starts``, the ``bound``.
 
-``moves`` of the tree: on a ``draft`` of it, ``reshaping`` is made by what it promises; ``splits``
-and joins are tried, documents settling anew.
+``moves`` of the tree: on a ``draft`` of it, ``draft_moves`` are made by what they promise;
+``splits`` and joins are tried, documents settling anew.
 """

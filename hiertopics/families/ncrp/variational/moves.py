@@ -9,8 +9,8 @@ from typing import NamedTuple
 from hiertopics.contract.model import Context
 from hiertopics.families.ncrp.config import VariationalSettings as Settings
 from hiertopics.families.ncrp.variational.draft import draft_of, state_of_draft
+from hiertopics.families.ncrp.variational.draft_moves import reshape
 from hiertopics.families.ncrp.variational.growing import grow
-from hiertopics.families.ncrp.variational.reshaping import reshape
 from hiertopics.families.ncrp.variational.splits import join_level, split_level
 from hiertopics.families.ncrp.variational.state import (
     LOCAL_ROUNDS,

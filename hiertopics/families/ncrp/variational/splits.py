@@ -28,7 +28,7 @@ from hiertopics.contract.model import Context
 from hiertopics.families.ncrp.clustering import importance_of, in_two
 from hiertopics.families.ncrp.variational import bound
 from hiertopics.families.ncrp.variational import slot_kernels as kernels
-from hiertopics.families.ncrp.variational.reshaping import union_gains
+from hiertopics.families.ncrp.variational.draft_moves import union_gains
 from hiertopics.families.ncrp.variational.slot_kernels import Cells
 from hiertopics.families.ncrp.variational.state import (
     Data,

@@ -10,12 +10,12 @@ from test_nhdp_planted import fitted, found, planted
 
 from hiertopics.base.arrays import F64, I64
 from hiertopics.families.flat.layout import Data, lay_out
-from hiertopics.families.nhdp import reshaping
+from hiertopics.families.nhdp import shape_trials
 from hiertopics.families.nhdp.hanging import MASS, ScoredTree
 from hiertopics.families.nhdp.layout import Shape, shape_of
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.prediction import draw_mixtures
-from hiertopics.families.nhdp.reshaping import Counts, Pairs, counted, log_words, merge, pairs_of
+from hiertopics.families.nhdp.shape_trials import Counts, Pairs, counted, log_words, merge, pairs_of
 from hiertopics.families.nhdp.state import State
 
 PARENT = [-1, *[0] * 4, *[1] * 3, *[2] * 5, *[3] * 2]
@@ -73,7 +73,7 @@ def test_every_change_of_a_tree_gains() -> None:
 def test_the_counts_of_its_nodes_tell_a_tree(seed: int) -> None:
     """All nodes begin below the root."""
     n = counts_below(seed, PARENT)
-    tree = ScoredTree(n, reshaping.one_level(len(PARENT)), 1.0, 1.0)
+    tree = ScoredTree(n, shape_trials.one_level(len(PARENT)), 1.0, 1.0)
     tree.improve()
     assert tree.parent.tolist() == PARENT
 
@@ -81,7 +81,7 @@ def test_the_counts_of_its_nodes_tell_a_tree(seed: int) -> None:
 def test_the_topic_of_all_documents_is_the_roots() -> None:
     n = counts_below(4, PARENT)
     order = np.random.default_rng(0).permutation(len(PARENT))
-    begun = reshaping.rooted(Counts(n[:, order], np.eye(len(PARENT))[order], n), 1.0, 1.0)
+    begun = shape_trials.rooted(Counts(n[:, order], np.eye(len(PARENT))[order], n), 1.0, 1.0)
     assert begun.words[0].argmax() == 0
 
 
@@ -139,7 +139,7 @@ def test_the_gain_of_a_merge_is_that_of_the_evidence() -> None:
 
     counts = counted(q, pairs, data)
     tree = ScoredTree(counts.n, parent, 1.0, 1.0)
-    found = reshaping._gains(tree, counts, pairs, ETA, seeded(counts))
+    found = shape_trials._gains(tree, counts, pairs, ETA, seeded(counts))
     gains = {(gone, into): gain for gain, gone, into in found}
     joined = np.delete(q, 3, axis=1)
     joined[:, 1] += q[:, 3]
@@ -159,7 +159,7 @@ def test_q_is_that_of_the_state() -> None:
     state = state_of(mixing, data, q, least=0.5)
     expected = resp_of(state, data)
     expected = expected / expected.sum(axis=1, keepdims=True)
-    assert reshaping.q_of(state) == pytest.approx(expected, abs=1e-6)
+    assert shape_trials.q_of(state) == pytest.approx(expected, abs=1e-6)
     assert (expected == 0).any()
 
 
@@ -176,7 +176,7 @@ def test_documents_are_completed_by_the_half_that_places_them() -> None:
         own = np.flatnonzero(pairs.doc == doc)
         known, new = own[own % 2 == 0], own[own % 2 == 1]
         n = np.zeros(9)
-        for _ in range(reshaping.FOLDS):
+        for _ in range(shape_trials.FOLDS):
             rows = [mixing.weights(n[None])[0] * phi[word] for word in pairs.word[known]]
             n = sum(
                 (
@@ -188,7 +188,7 @@ def test_documents_are_completed_by_the_half_that_places_them() -> None:
         theta = mixing.weights(n[None])[0]
         total += sum(pairs.tokens[pair] * np.log(theta @ phi[pairs.word[pair]]) for pair in new)
         asked += pairs.tokens[new].sum()
-    assert reshaping.completion(state, held, ETA) == pytest.approx(total / asked)
+    assert shape_trials.completion(state, held, ETA) == pytest.approx(total / asked)
 
 
 @pytest.mark.parametrize(("worth", "stays"), [([2.0, 1.0], False), ([1.0, 1.0], True)])
@@ -202,7 +202,7 @@ def test_a_tree_that_predicts_no_better_is_left_as_it_is(
         judged.append(held.n_docs)
         return worth[len(judged) - 1]
 
-    monkeypatch.setattr(reshaping, "completion", judge)
+    monkeypatch.setattr(shape_trials, "completion", judge)
     text = planted(0, PARENT)
     plain, tree = (fitted(text, 0, 1, truncation=30, trials=n) for n in (0, 2))
     assert judged == [40, 40]
