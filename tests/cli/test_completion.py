@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import select
 import shutil
 import subprocess
 import sys
@@ -101,7 +102,11 @@ TYPED = {
 }
 """By what is typed before the tabulator: the line that bash then has."""
 
+SILENT = 60.0
+"""Seconds after which a bash that says nothing has failed."""
 
+
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 def test_bash_completes_what_stands_behind_a_colon(call: Call, tmp_path: Path) -> None:
     """A bash at a terminal: it takes : and = for words of their own."""
@@ -126,21 +131,23 @@ def test_bash_completes_what_stands_behind_a_colon(call: Call, tmp_path: Path) -
         start_new_session=True,
     ) as shell:
         os.close(other)
-        os.write(own, f"source {script}\n".encode())
-        for number, (typed, wanted) in enumerate(TYPED.items()):
-            # The line is not run but printed, in brackets.
-            line = f"hiertopics {typed}\t\x05]\x01printf '%s ' {number}[ \n"
-            os.write(own, line.encode())
-            assert printed(own, f"{number}[ ") == f"hiertopics {wanted}"
-        os.write(own, b"exit\n")
-        shell.wait()
-    os.close(own)
+        try:
+            os.write(own, f"source {script}\n".encode())
+            for number, (typed, wanted) in enumerate(TYPED.items()):
+                # The line is not run but printed, in brackets.
+                line = f"hiertopics {typed}\t\x05]\x01printf '%s ' {number}[ \n"
+                os.write(own, line.encode())
+                assert printed(own, f"{number}[ ") == f"hiertopics {wanted}"
+        finally:
+            shell.kill()
+            os.close(own)
 
 
 def printed(terminal: int, begin: str) -> str:
     """Return the words that ``printf`` has printed between ``begin`` and a closing bracket."""
     text = ""
     while not (found := re.search(rf"^{re.escape(begin)}(.*?) ?\] ", text, re.MULTILINE)):
+        assert select.select([terminal], [], [], SILENT)[0], f"bash says no more than {text!r}"
         text += os.read(terminal, 4096).decode().replace("\r", "\n")
     return found[1]
 
