@@ -13,12 +13,14 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
+GUARD = 'read -r group && { read -r line || kill -s KILL -- "-$group"; }'
+"""Shell program that reads a process group, and kills it when nothing more than that is told."""
 
 
 class Finished(NamedTuple):
@@ -70,19 +72,22 @@ def run(
 ) -> Finished:
     """Run ``command`` to its end, with this source tree importable. well: exit codes to take.
 
+    The command and the processes that it began are killed when this process ends, in whatever way.
     meanwhile: called with the process's number while it runs, on a thread of its own. limit: wall
-    seconds after which the command and the processes that it began are killed. Raises CommandFailed
-    for another exit code, OutOfTime at the limit.
+    seconds after which they are killed, too. Raises CommandFailed for another exit code, OutOfTime
+    at the limit.
     """
     late = threading.Event()
-    with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
+    with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr, _guard() as guard:
         start = time.perf_counter()
         child = subprocess.Popen(
             command,
             stdout=stdout,
             stderr=stderr,
             env=_environment(),
-            start_new_session=limit is not None,
+            start_new_session=True,
+            # The child itself tells, so that there is no time in which nobody knows of it.
+            preexec_fn=lambda: os.write(guard, b"%d\n" % os.getpid()),
         )
         if meanwhile is not None:
             threading.Thread(target=meanwhile, args=(child.pid,), daemon=True).start()
@@ -92,8 +97,7 @@ def run(
         try:
             _, status, usage = os.wait4(child.pid, 0)
         except BaseException:
-            if limit is not None:  # a session of its own is not told of Ctrl-C
-                _end(child.pid, late)
+            _end(child.pid, late)  # a session of its own is not told of Ctrl-C
             raise
         finally:
             timer.cancel()
@@ -107,6 +111,23 @@ def run(
     if child.returncode not in well:
         raise CommandFailed(f"exit code {child.returncode}: {' '.join(command)}\n{complaints}")
     return finished
+
+
+@contextmanager
+def _guard() -> Iterator[int]:
+    """Start a process that kills a group when this process ends; yield where it is told of one.
+
+    Only the system notices a SIGKILL: it closes our end of the pipe at which the guard waits.
+    """
+    command = ["sh", "-c", GUARD]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+    ) as guard:
+        assert guard.stdin is not None
+        try:
+            yield guard.stdin.fileno()
+        finally:
+            guard.communicate(b"done\n")
 
 
 def _end(pid: int, late: threading.Event) -> None:

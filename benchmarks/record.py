@@ -10,11 +10,8 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import signal
-import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import product
 from pathlib import Path
@@ -124,22 +121,12 @@ def measure(
     )
     files = places(data, corpora)
     store = Store(output)
-    with store.locked(), _terminable():
+    with store.locked():
         tasks = cells(only, tuple(files), (*commands, *STANDARD), seeds)
         tasks = pending(agreed(store, plan.shared, tasks, anew=anew), tasks, cell_minutes)
         click.echo(f"{len(tasks)} cells to measure", err=True)
         _measure_all(store, plan, data, files, tasks)
         write_tables(store)
-
-
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """Let SIGTERM end the running stage, too: it has a session of its own, which is not told."""
-    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def stranger(word: str) -> tuple[str, list[str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import os
 import re
 import signal
 import subprocess
@@ -310,9 +309,26 @@ def test_a_command_ends_at_its_limit_with_all_that_it_began(tmp_path: Path) -> N
     with pytest.raises(OutOfTime) as caught:
         process.run(["sh", "-c", inner], limit=0.5)
     assert caught.value.finished.stdout == "before\n"
-    assert not running(int(begun.read_text()))
+    assert gone(int(begun.read_text()))
     with pytest.raises(CommandFailed, match="exit code 3"):
         process.run([sys.executable, "-c", "raise SystemExit(3)"], limit=60)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["kill", "term"])
+@pytest.mark.parametrize("limit", [None, 600], ids=["unlimited", "limited"])
+def test_a_command_ends_with_the_process_that_waits_for_it(
+    tmp_path: Path, number: signal.Signals, limit: float | None
+) -> None:
+    begun = tmp_path / "begun"
+    inner = f"sleep 600 & echo $! $$ > {begun}.partial; mv {begun}.partial {begun}; wait"
+    program = f"from benchmarks import process; process.run(['sh', '-c', {inner!r}], limit={limit})"
+    parent = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT)
+    while not begun.exists():
+        assert parent.poll() is None
+        time.sleep(0.01)
+    parent.send_signal(number)
+    parent.wait()
+    assert all(gone(int(pid)) for pid in begun.read_text().split()), "a process is left"
 
 
 def test_a_cell_keeps_what_it_found_before_it_was_stopped(
@@ -550,10 +566,7 @@ def test_a_process_ended_amid_a_cell_leaves_no_cell(tmp_path: Path, number: sign
         pass
     child.send_signal(number)
     child.wait()
-    if number == signal.SIGTERM:
-        assert not running(int(begun.read_text())), "the system goes on without the record"
-    else:
-        os.kill(int(begun.read_text()), signal.SIGKILL)
+    assert gone(int(begun.read_text())), "the system goes on without the record"
     assert not list(folder.glob("cells/*/*/*"))
     script(tmp_path, "mine", "raise ValueError('again')\n")
     done = run_record(tmp_path, "--system", system, "--only", "*:mine")
@@ -561,6 +574,14 @@ def test_a_process_ended_amid_a_cell_leaves_no_cell(tmp_path: Path, number: sign
     (cell,) = Store(folder).read()
     assert cell["failed"] == {"fit": "ValueError: again"}
     assert not (folder / "work").exists()
+
+
+def gone(pid: int) -> bool:
+    """Wait at most ten seconds for the end of a process."""
+    until = time.monotonic() + 10
+    while running(pid) and time.monotonic() < until:
+        time.sleep(0.01)
+    return not running(pid)
 
 
 def running(pid: int) -> bool:
