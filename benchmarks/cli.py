@@ -37,7 +37,12 @@ BENCHMARKS = (
 )
 """In the order of their tables; each is ``measure`` in the module of its name."""
 
-OTHERS = {"record": "record", "record-page": "record_pages", "splits": "split_lists"}
+OTHERS = {
+    "record": "record",
+    "record-page": "record_pages",
+    "record-quote": "record_quotes",
+    "splits": "split_lists",
+}
 """Commands without tables of records, by the module that has them as ``measure``."""
 
 

@@ -7,11 +7,13 @@ from html import escape
 from pathlib import Path
 
 from benchmarks.record_table import BEHIND, Row, columns, missing
+from benchmarks.systems import DEFAULT
 
 HEADS = {
     "corpus": "name of the corpus",
     "system": "name of the system; -null: given the corpus with its words shuffled over documents",
     "seeds": "fits that the means are over",
+    "support_by_depth": "mean support of the nodes at depth 1, 2, ...",
     "same_bytes": "whether the fit, made twice, has the same bytes",
     "load": "load average while the cell was measured; it makes 1 itself",
     "machine": "busy: other work shared it, so processor times are too high",
@@ -23,15 +25,27 @@ STYLE = """
 :root { color-scheme: light dark; font: 14px/1.4 system-ui, sans-serif }
 body { margin: 1rem }
 .table { overflow: auto; max-height: 85vh; border: 1px solid #8886 }
-table { border-collapse: collapse }
+table { border-collapse: separate; border-spacing: 0 }
 th, td { padding: .2rem .5rem; border-bottom: 1px solid #8884; white-space: nowrap }
 td { text-align: right; font-variant-numeric: tabular-nums }
 td.text, th:first-child { text-align: left }
-td.why { text-align: left; font-style: italic; opacity: .75; max-width: 16rem; overflow: hidden;
+td.why { text-align: left; font-style: italic; color: GrayText; max-width: 9rem; overflow: hidden;
   text-overflow: ellipsis }
-thead th { position: sticky; top: 0; background: Canvas }
+thead th { position: sticky; top: 0; z-index: 1; background: Canvas; vertical-align: bottom;
+  white-space: normal }
 thead button { font: inherit; font-weight: 600; border: 0; background: none; cursor: pointer;
-  color: inherit }
+  color: inherit; text-align: inherit; padding: 0 }
+tr > :nth-child(-n+2) { position: sticky; background: Canvas; text-align: left }
+tr > :first-child { left: 0; box-sizing: border-box; width: 7rem; min-width: 7rem; max-width: 7rem;
+  overflow: hidden; text-overflow: ellipsis }
+tr > :nth-child(2) { left: 7rem; border-right: 1px solid #8884 }
+thead tr > :nth-child(-n+2) { z-index: 2 }
+@media (max-width: 40rem) {
+  table { font-size: .85rem }
+  tr > :first-child { position: static }
+  thead tr > :first-child { position: sticky; left: auto; z-index: 1 }
+  tr > :nth-child(2) { left: 0 }
+}
 th[aria-sort=ascending] button::after { content: " ▲" }
 th[aria-sort=descending] button::after { content: " ▼" }
 """
@@ -63,8 +77,21 @@ filter.addEventListener("input", () => {
   }
 });
 """
-TEXTS = ("corpus", "system", "machine", "versions", "split", "split_hash", "corpus_sha256",
-         "commit", "measured_by", "note", "chosen_on", "same_bytes")  # fmt: skip
+TEXTS = (
+    "corpus",
+    "system",
+    "support_by_depth",
+    "same_bytes",
+    "split",
+    "split_hash",
+    "chosen_on",
+    "machine",
+    "versions",
+    "corpus_sha256",
+    "commit",
+    "measured_by",
+    "note",
+)
 
 
 def write(table: Sequence[Row], path: Path) -> None:
@@ -76,21 +103,17 @@ def write(table: Sequence[Row], path: Path) -> None:
 
 def page(table: Sequence[Row]) -> str:
     """Return the page of a table."""
-    names = list(dict.fromkeys(name for row in table for name in row))
+    names = _filled(table)
     commits = ", ".join(dict.fromkeys(f"{row['commit']} ({row['measured_by']})" for row in table))
-    busy = sum(row["machine"].endswith("busy") for row in table)
-    heads = "".join(
-        f'<th scope="col" title="{escape(_about(name))}"><button>{escape(name)}</button></th>'
-        for name in names
-    )
+    heads = "".join(map(_head, names))
     lines = "\n".join(f"<tr>{''.join(_cell(row, name) for name in names)}</tr>" for row in table)
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Record of hiertopics and its peers</title>
 <meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body>
 <h1>Record of hiertopics and its peers</h1>
-<p>{len(table)} rows, measured at commit {escape(commits)}. {busy} of them were measured on a busy
-machine: their processor times are too high. Lower perplexity is better. <em>behind</em>: nats per
-word behind {escape("nhdp-variational")}, paired by document. A click on a head sorts.</p>
+<p>{len(table)} rows, measured at commit {escape(commits)}. {_other_work(table)} Lower perplexity
+is better. <em>behind</em>: nats per word behind {escape(DEFAULT)}, paired by document. A click on a
+head sorts.</p>
 <p><label>Show <input id="filter" type="search" placeholder="debian tfidf"></label></p>
 <div class="table" tabindex="0" role="region" aria-label="The record"><table><thead><tr>{heads}</tr>
 </thead><tbody>
@@ -99,6 +122,29 @@ word behind {escape("nhdp-variational")}, paired by document. A click on a head 
 {_not_measured(table)}
 <script>{SCRIPT}</script></body></html>
 """
+
+
+def _filled(table: Sequence[Row]) -> list[str]:
+    """Return the columns in which some row has something: one seed has no deviations."""
+    return list(dict.fromkeys(name for row in table for name, text in row.items() if text))
+
+
+def _other_work(table: Sequence[Row]) -> str:
+    """Return what the page says of other work on the machine."""
+    loads = [float(row["load"]) for row in table if row["machine"].endswith("busy")]
+    if not loads:
+        return "The machine did nothing else."
+    return (
+        f"{len(loads)} of them were measured while other work shared the machine (load average "
+        f"{min(loads):.0f} to {max(loads):.0f}): their processor times are too high, and the "
+        "limit of wall time was reached early."
+    )
+
+
+def _head(name: str) -> str:
+    shown = escape(name).replace("_", "_<wbr>")
+    about = escape(_about(name))
+    return f'<th scope="col" title="{about}"><button>{shown}</button></th>'
 
 
 def _cell(row: Row, name: str) -> str:

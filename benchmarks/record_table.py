@@ -147,8 +147,22 @@ OTHERS = (
         _field("coherence_npmi"),
         "mean NPMI of the first words of a node; fluent words are not yet a true tree",
     ),
+    Column(
+        "child_npmi",
+        "perplexity",
+        4,
+        _field("parent_child_npmi"),
+        "mean NPMI of the first words of a node with those of its children",
+    ),
     Column("nodes", "fit", 0, _field("nodes"), "nodes, or topics"),
     Column("branches", "fit", 0, _field("branches"), "children of the root"),
+    Column(
+        "largest_family",
+        "fit",
+        0,
+        _field("largest_family"),
+        "most children of a node below the root",
+    ),
     Column(
         "processor_seconds",
         "fit",
@@ -163,7 +177,7 @@ BEHIND = {
     "behind": ("log_likelihood", "by the system's own inference"),
     "one_scorer_behind": ("one_scorer_log_likelihood", "by the one scorer"),
 }
-OF_TREES = ("branches",)
+OF_TREES = ("branches", "largest_family", "child_npmi")
 
 
 def columns(n_levels: int) -> list[Column]:
@@ -201,6 +215,7 @@ def _row(group: Sequence[Record], cells: Sequence[Record], measured: Sequence[Co
                 group, cells, "behind" if column.name == "perplexity" else "one_scorer_behind"
             )
     return row | {
+        "support_by_depth": _by_depth(first),
         "same_bytes": _same(group),
         "resamples": str(first["resamples"]),
         "split": first["split"],
@@ -299,6 +314,13 @@ def _same(group: Sequence[Record]) -> str:
     if not found:
         return _why(group[0], "bytes")
     return "yes" if all(found) else "no"
+
+
+def _by_depth(cell: Record) -> str:
+    """Return the mean support of the nodes at depth 1, 2, ..."""
+    if "support" not in cell:
+        return _why(cell, "support")
+    return ", ".join(f"{mean:.2f}" for mean in cell["support"]["by_depth"])
 
 
 def _note(group: Sequence[Record]) -> str:

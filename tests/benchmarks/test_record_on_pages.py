@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,51 +13,147 @@ from click.testing import CliRunner
 
 from benchmarks import record_table, split_lists
 from benchmarks.process import ROOT
-from benchmarks.record_table import Row
+from benchmarks.record_quotes import FIGURE, PAGES, RECORD, TABLE, renewed, unmarked, wrong
 
-MARK = re.compile(r"(?P<figure>-?\d[\d,]*(?:\.\d+)?)<!-- record (?P<place>[^>]*?) -->")
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-RECORD = ROOT / "docs" / "record.csv"
+QUOTING = ("README.md", "docs/choosing.md", "docs/nhdp.md")
+"""Pages whose figures of scores are all marked."""
+
+SCORE = re.compile(r"perplexity|triplets|purity|\bkin\b|\bcovered\b", re.IGNORECASE)
+NUMBER = re.compile(r"(?<![\w.@:#/-])\d[\d,]*+(?:\.\d+)?+(?!<!--)")
+ELSEWHERE = re.compile(r"\]\((?:docs/)?(?:results|benchmarks)\.md")
+"""Links to pages that have the commands behind their figures."""
+
+ROW = {
+    "corpus": "a",
+    "system": "b",
+    "triplets_1": "0.8333",
+    "triplets_1_error": "0.0051",
+    "triplets_2": "0.9",
+    "triplets_2_error": "0.01",
+    "kin_1": "no labels",
+    "purity_1": "no labels",
+    "covered_50": "0.955",
+    "covered_70": "0",
+    "bits": "1.25",
+    "support_by_depth": "0.70, 0.61",
+    "perplexity": "1598.04",
+    "one_scorer_perplexity": "stopped at 6 min",
+    "child_npmi": "no tree",
+    "nodes": "521",
+    "branches": "5",
+    "largest_family": "12",
+    "processor_seconds": "8.6",
+    "peak_mib": "300",
+    "commit": "abc",
+    "machine": "cpu, busy",
+    "versions": "python 3",
+    "load": "4.1",
+}
 
 
-def wrong(text: str, table: Sequence[Row]) -> Iterator[str]:
-    """Yield the marked figures of a page that the record has not, to the digits of the page."""
-    rows = {(row["corpus"], row["system"]): row for row in table}
-    assert text.count("<!-- record ") == len(MARK.findall(text)), "a mark stands behind no figure"
-    for found in MARK.finditer(text):
-        corpus, system, column = found["place"].split()
-        figure = found["figure"].replace(",", "")
-        digits = len(figure.partition(".")[2])
-        held = rows.get((corpus, system), {}).get(column, "no row")
-        try:
-            same = f"{float(held):.{digits}f}" == figure
-        except ValueError:
-            same = False
-        if not same:
-            yield f"{found['place']}: {figure}, in the record {held}"
-
-
-def test_figures_of_the_record_on_pages_are_those_of_the_csv_file() -> None:
+def test_figures_and_tables_of_the_record_on_pages_are_those_of_the_csv_file() -> None:
     table = record_table.read_csv(RECORD)
-    texts = {page: page.read_text(encoding="utf-8") for page in PAGES}
-    assert [f"{page.name}: {one}" for page in texts for one in wrong(texts[page], table)] == []
+    for page in PAGES:
+        text, name = page.read_text(encoding="utf-8"), page.relative_to(ROOT)
+        assert not unmarked(text), f"{name}: a mark stands behind no figure, or in no table"
+        assert list(wrong(text, table)) == [], name
+        assert renewed(text, table) == text, f"{name}: run python -m benchmarks record-quote"
 
 
-def test_another_figure_on_a_page_is_noticed() -> None:
-    table = [{"corpus": "a", "system": "b", "perplexity": "1598.04", "bits": "no tree"}]
+def test_another_figure_on_a_page_is_noticed_and_renewed() -> None:
     page = "{}<!-- record a b {} -->"
     for figure in ("1598", "1,598.0", "1598.04"):
-        assert not list(wrong(page.format(figure, "perplexity"), table))
-    for figure, column in (("1599", "perplexity"), ("1598.1", "perplexity"), ("1", "bits")):
-        (said,) = wrong(page.format(figure, column), table)
-        assert said.startswith(f"a b {column}: {figure}")
-    assert list(wrong("1<!-- record a c perplexity -->", table))
-    with pytest.raises(AssertionError, match="no figure"):
-        list(wrong("about <!-- record a b perplexity -->", table))
+        text = page.format(figure, "perplexity")
+        assert not list(wrong(text, [ROW])) and renewed(text, [ROW]) == text
+    for figure, made in (("1599", "1598"), ("1,598.1", "1,598.0")):
+        text = page.format(figure, "perplexity")
+        (said,) = wrong(text, [ROW])
+        assert said.startswith(f"a b perplexity: {figure.replace(',', '')}, in the record 1598.04")
+        assert renewed(text, [ROW]) == page.format(made, "perplexity")
+    for text in (page.format("1", "child_npmi"), "1<!-- record a c perplexity -->"):
+        assert len(list(wrong(text, [ROW]))) == 1
+        with pytest.raises(ValueError, match=r"a b child_npmi: no tree|a c perplexity: no row"):
+            renewed(text, [ROW])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "about <!-- record a b perplexity -->",
+        "<!-- record table a:* -->\n| x |\n",
+        "| x |\n<!-- record table end -->",
+    ],
+)
+def test_a_mark_of_nothing_is_noticed(text: str) -> None:
+    assert unmarked(text)
+    assert not unmarked(
+        "1<!-- record a b bits -->\n<!-- record table * -->\n<!-- record table end -->"
+    )
+
+
+def test_a_table_on_a_page_has_the_rows_that_its_patterns_name() -> None:
+    text = "x\n<!-- record table a:* *:d -->\nold\n<!-- record table end -->\ny\n"
+    others = [
+        ROW | {"system": "c", "nodes": "not installed: c"},
+        ROW
+        | {"corpus": "e", "system": "d", "load": "9.4", "triplets_2": "no tree", "bits": "no tree"},
+        ROW | {"corpus": "e"},
+    ]
+    made = renewed(text, [ROW, *others])
+    assert made.splitlines() == [
+        "x",
+        "<!-- record table a:* *:d -->",
+        "",
+        "| corpus | system | triplets | covered .5 / .7 | bits | support by depth | perplexity "
+        "| one scorer | nodes | branches | largest family | processor s | MiB |",
+        f"|{' --- |' * 13}",
+        "| a | `b` | 0.833 ± 0.005 / 0.900 ± 0.010 | 96% / 0% | 1.25 | 0.70, 0.61 | 1598 | stopped "
+        "| 521 | 5 | 12 | 9 | 300 |",
+        "| e | `d` | 0.833 ± 0.005 | 96% / 0% |  |  | 1598 | stopped | 521 | 5 | 12 | 9 | 300 |",
+        "",
+        "Commit abc, cpu; python 3. Other work shared the machine (load average 4 to 9), so "
+        "processor times are too high, and the limit of wall time was reached early.",
+        "",
+        "<!-- record table end -->",
+        "y",
+    ]
+    assert renewed(made, [ROW, *others]) == made
+
+
+def unsourced(text: str) -> Iterator[str]:
+    """Yield the sentences that give figures of a score without a mark and without their page."""
+    text = re.sub(r"^```.*?^```|`[^`]*`", "code", text, flags=re.DOTALL | re.MULTILINE)
+    for part in re.split(r"\n\s*\n|\n(?=[|#-] ?)|\s\| ", text):
+        for sentence in re.split(r"(?<=[.;])\s+", " ".join(part.split())):
+            if (
+                SCORE.search(sentence)
+                and NUMBER.search(sentence)
+                and not ELSEWHERE.search(sentence)
+            ):
+                yield sentence
+
+
+@pytest.mark.parametrize("page", QUOTING)
+def test_figures_of_scores_name_their_rows(page: str) -> None:
+    assert list(unsourced((ROOT / page).read_text(encoding="utf-8"))) == []
+
+
+def test_a_figure_without_its_row_is_noticed() -> None:
+    marked = "Perplexity is 613<!-- record a b perplexity --> with `x-1`."
+    for plain in (
+        "It has 0.833 of the triplets.",
+        "| a | perplexity 1,200.5 |",
+        "- Purity:\n  0.4.",
+    ):
+        assert len(list(unsourced(f"{marked}\n\n{plain}\n\n```\nperplexity 9\n```\n"))) == 1, plain
+    for plain in ("It has 5 branches.", "16% lower perplexity in [the tables](results.md#a-1)."):
+        assert not list(unsourced(f"{marked} {plain}"))
 
 
 def test_some_figures_on_pages_are_marked() -> None:
-    assert sum(len(MARK.findall(page.read_text(encoding="utf-8"))) for page in PAGES) >= 3
+    texts = [page.read_text(encoding="utf-8") for page in PAGES]
+    assert sum(len(FIGURE.findall(text)) for text in texts) >= 3
+    assert sum(len(TABLE.findall(text)) for text in texts) >= 1
 
 
 def test_the_record_of_the_guide_is_of_one_version() -> None:
