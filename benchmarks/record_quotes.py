@@ -16,12 +16,13 @@ from pathlib import Path
 
 import click
 
-from benchmarks import options
+from benchmarks import options, record_page
 from benchmarks.process import ROOT
 from benchmarks.record_table import MEASURES, Row, read_csv
 from benchmarks.table import alternatives, markdown
 
 RECORD = ROOT / "docs" / "record.csv"
+TABLE_PAGE = ROOT / "docs" / "record-table.html"
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 
 FIGURE = re.compile(r"(?P<figure>-?\d[\d,]*(?:\.\d+)?)<!-- record (?P<place>(?!table )[^>]*?) -->")
@@ -41,8 +42,9 @@ LEFT_OUT = ("does not apply", "not installed")
 @click.command("record-quote")
 @click.argument("record", type=options.FILE, default=RECORD)
 def measure(record: Path) -> None:
-    """Renew the figures and tables of RECORD, a csv file, on the pages of the guide."""
+    """Renew the figures and tables of RECORD, a csv file, in the guide, and record-table.html."""
     table = read_csv(record)
+    record_page.write(table, TABLE_PAGE)
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         try:

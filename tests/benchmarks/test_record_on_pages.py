@@ -11,9 +11,18 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from benchmarks import record_table, split_lists
+from benchmarks import record_page, record_table, split_lists
 from benchmarks.process import ROOT
-from benchmarks.record_quotes import FIGURE, PAGES, RECORD, TABLE, renewed, unmarked, wrong
+from benchmarks.record_quotes import (
+    FIGURE,
+    PAGES,
+    RECORD,
+    TABLE,
+    TABLE_PAGE,
+    renewed,
+    unmarked,
+    wrong,
+)
 
 QUOTING = ("README.md", "docs/choosing.md", "docs/nhdp.md")
 """Pages whose figures of scores are all marked."""
@@ -58,6 +67,7 @@ def test_figures_and_tables_of_the_record_on_pages_are_those_of_the_csv_file() -
         assert not unmarked(text), f"{name}: a mark stands behind no figure, or in no table"
         assert list(wrong(text, table)) == [], name
         assert renewed(text, table) == text, f"{name}: run python -m benchmarks record-quote"
+    assert TABLE_PAGE.read_text(encoding="utf-8") == record_page.page(table)
 
 
 def test_another_figure_on_a_page_is_noticed_and_renewed() -> None:
