@@ -36,9 +36,9 @@ thead th { position: sticky; top: 0; z-index: 1; background: Canvas; vertical-al
 thead button { font: inherit; font-weight: 600; border: 0; background: none; cursor: pointer;
   color: inherit; text-align: inherit; padding: 0 }
 tr > :nth-child(-n+2) { position: sticky; background: Canvas; text-align: left }
-tr > :first-child { left: 0; box-sizing: border-box; width: 7rem; min-width: 7rem; max-width: 7rem;
+tr > :first-child { left: 0; box-sizing: border-box; width: 8rem; min-width: 8rem; max-width: 8rem;
   overflow: hidden; text-overflow: ellipsis }
-tr > :nth-child(2) { left: 7rem; border-right: 1px solid #8884 }
+tr > :nth-child(2) { left: 8rem; border-right: 1px solid #8884 }
 thead tr > :nth-child(-n+2) { z-index: 2 }
 @media (max-width: 40rem) {
   table { font-size: .85rem }
