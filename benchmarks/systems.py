@@ -40,8 +40,8 @@ FLAT = (
     "multinomial",
 )
 OURS = (*TREES, *FLAT)
-AVERAGED = ("nhdp-gibbs", "hdp-gibbs")
-"""Samplers that keep draws, over which their predictions are averaged."""
+AVERAGED = ("nhdp-gibbs", "hlda-gibbs", "tssb-mcmc", "hdp-gibbs", "chdp-gibbs", "lda-gibbs")
+"""Samplers: they keep draws, over which their predictions are averaged."""
 
 STEADY = ("nhdp-variational", "multinomial")
 """Systems that draw nothing: every seed gives the same bytes."""

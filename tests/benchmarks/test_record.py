@@ -32,6 +32,7 @@ from benchmarks.process import ROOT, CommandFailed, OutOfTime
 from benchmarks.record import Task, agreed, cells, pending, places, stranger
 from benchmarks.record_store import Shared, Store
 from benchmarks.systems import (
+    AVERAGED,
     MADE,
     OURS,
     PROGRAMS,
@@ -103,6 +104,10 @@ def text(cells: list[dict[str, Any]], system: str) -> dict[str, str]:
 def test_every_backend_and_every_kind_of_peer_is_in_the_record() -> None:
     assert set(registry.BACKENDS) == set(OURS)
     assert {*OURS, *MADE, *PROGRAMS} <= set(STANDARD)
+
+
+def test_predictions_of_all_samplers_are_averaged() -> None:
+    assert set(AVERAGED) == {name for name in OURS if registry.load(name).sampler}
 
 
 def test_patterns_choose_corpora_and_systems() -> None:
