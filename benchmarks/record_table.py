@@ -243,7 +243,9 @@ def _busy(group: Sequence[Record]) -> bool:
 
 def _numbers(group: Sequence[Record], column: Column) -> Row:
     """Return the mean of a column, or why it has none, and its deviation if that has a column."""
-    values = [value for cell in group if (value := column.value(cell)) is not None]
+    # What a stage had used when it was stopped is no figure of it.
+    whole = [cell for cell in group if cell["stopped_at"] != column.stage]
+    values = [value for cell in whole if (value := column.value(cell)) is not None]
     spread = stdev(values) if len(values) > 1 else None
     why = _absent(group[0], column)
     if why or not values:

@@ -212,6 +212,7 @@ def test_the_table_has_a_row_for_every_cell_whatever_became_of_it() -> None:
     assert (whole["peak_mib"], whole["same_bytes"], whole["commit"]) == ("1024", "yes", "abc")
     assert text(table, "hsbm")["perplexity"] == "stopped at 30 min"
     assert text(table, "hsbm")["seeds"] == "0"
+    assert text(table, "hsbm")["processor_seconds"] == "stopped at 30 min"
     assert text(table, "gensim-hdp")["triplets_1"] == "not installed: gensim"
     assert text(table, "tfidf-ward")["nodes"] == "9"
     assert text(table, "tfidf-ward")["triplets_2"] == "0.8000"
