@@ -44,7 +44,7 @@ def test_every_command_has_help_for_itself_and_for_each_option(call: Call, name:
 
 def test_every_module_of_a_command_is_listed() -> None:
     folder = Path(cli.__file__).parent
-    helpers = {"__init__", "examples", "options"}
+    helpers = {"__init__", "examples", "habits", "options"}
     modules = {path.stem for path in folder.glob("*.py")} - helpers
     assert modules == set(cli.MODULES)
 
