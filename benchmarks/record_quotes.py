@@ -33,7 +33,7 @@ TABLE = re.compile(
 )
 MARK = "<!-- record "
 SHORT = (("stopped", "stopped"), ("no ", ""), ("not installed", "not installed"), ("none", ""))
-"""What a table on a page says for a reason of the record, by its beginning; others: failed."""
+"""Words of a table on a page, by how a reason of the record begins. Other reasons: failed."""
 
 LEFT_OUT = ("does not apply", "not installed")
 """Rows without a fit for these reasons do not stand in tables of pages."""

@@ -62,7 +62,7 @@ def test_a_flat_backend_loads_no_optimiser_and_no_linkage(backend: str) -> None:
 
 
 def test_what_a_fit_begins_with_loads_no_event_loop() -> None:
-    """A fiftieth of the start of a small fit, of which only a cluster has use."""
+    """Only a fit on a cluster needs asyncio; its import takes a fiftieth of the start of a fit."""
     program = "import sys, hiertopics.fitting.driver; sys.exit('asyncio' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program]).returncode == 0
 

@@ -164,7 +164,7 @@ def covered(tree: Tree, theta: sparse.csr_array, lengths: Ints, value: F64) -> C
 
 
 def support_told(tree: Tree, depth: int | None = None, hidden: Bools | None = None) -> str:
-    """Return what of a tree comes back, in one sentence without a full stop; "" if unknown.
+    """Return a sentence, without a full stop, on the nodes that come back; "" if unknown.
 
     How many nodes of each depth come back, and which share of all tokens stands at or below those
     of the first depth: what a reader of the view counts and sums. depth: levels that the view

@@ -302,8 +302,8 @@ class Tree:
 def branch_tokens(tree: Tree) -> F64:
     """Return the tokens of each word at and below each node, float64 [n_nodes, n_words].
 
-    What has no tokens below it has very few of its own words, in their proportions. One array as
-    large as phi: a large tree has no room for copies.
+    A node without tokens at and below it counts NO_TOKENS tokens, divided as its phi. The result is
+    the only array as large as phi: memory has no room for copies of a large tree.
     """
     found = tree.phi * np.where(tree.n_tokens == 0, NO_TOKENS, tree.n_tokens)[:, None]
     for node in range(tree.n_nodes - 1, -1, -1):

@@ -78,7 +78,7 @@ def tree_shares(tree: Tree, theta: sparse.csr_array) -> TreeShares:
 
 
 def forest_shares(parent: Ints, own: sparse.csr_array, rows: I64) -> TreeShares:
-    """Return the shares of documents in one tree or several, which get a root above them.
+    """Return the shares of documents in a tree; several trees get one root above them.
 
     parent: [n_nodes], parents before children. own: CSR [n_docs, n_nodes], shares at nodes. rows:
     as of ``TreeShares``.

@@ -41,9 +41,9 @@ ENCODING = "name its encoding, as -s data.encoding=cp1252, or convert it first"
 MISSING = frozenset(("", "nan", "na", "n/a", "#n/a", "<na>", "null", "none"))
 """Texts that other programs write for no text, in small letters."""
 PEEKED = 10_000
-"""Lines that are looked at for letters of another encoding, once something else is wrong."""
+"""Once a table has another fault, so many lines are searched for bytes that are not UTF-8."""
 DELIMITERS = {";": "';'", "\t": "tab", "|": "'|'"}
-"""What parts tables that commas do not part, and what ``data.delimiter`` calls it."""
+"""Delimiters other than the comma, and the name of each as a value of ``data.delimiter``."""
 TEXTUAL = (
     *("abstract", "body", "content", "contents", "description", "message", "document", "summary"),
     *("review", "comment", "doc", "texts", "full_text", "title"),
@@ -264,14 +264,14 @@ def _field_hint(source: Source, field: str, values: Mapping[str, Any]) -> str:
 
 
 def _other_delimiter(source: Source, row: str) -> str | None:
-    """Return what parts the header of a table that no comma parts; None if nothing seems to."""
+    """Return the delimiter of a header that no comma divides; None if it has no known one."""
     if source.format != "csv" or source.delimiter is not None:
         return None
     return next((mark for mark in DELIMITERS if mark in row), None)
 
 
 def _encoding_hint(source: Source, line: int | None) -> str:
-    """Return the first line after the header's that is no UTF-8 text, and what to do about it."""
+    """Return a hint that names the first line that is not UTF-8, and the setting for it."""
     if source.format not in ("csv", "tsv") or line != 1 or not source.path.is_file():
         return ""
     try:
@@ -418,7 +418,7 @@ def _check_header(source: Source, header: list[str], line: int | None) -> None:
 
 
 def _table_lines(source: Source) -> Iterator[tuple[int, list[str]]]:
-    """Yield the cells of each row with its line; what is wrong with the first is told at once."""
+    """Yield the cells of each row with its line; one error names all faults of the header."""
     table = _csv_lines(source) if source.format == "csv" else _tsv_lines(source)
     try:
         first = next(table, None)
@@ -430,7 +430,7 @@ def _table_lines(source: Source) -> Iterator[tuple[int, list[str]]]:
 
 
 def _header_hint(source: Source, found: DataError) -> str:
-    """Return what else is wrong with a header that is no UTF-8 text; any bytes are latin-1."""
+    """Return the further faults of a header that is not UTF-8, found by reading it as latin-1."""
     if source.encoding is not None or not source.path.is_file():
         return ""
     try:

@@ -35,7 +35,7 @@ CHANCE = 1e-12
 
 
 EVERY = 10
-"""Documents from one that a subsample leaves out to the next."""
+"""A subsample leaves out every tenth document."""
 
 
 class Effort(NamedTuple):
@@ -118,9 +118,10 @@ def branch_topics(
 
 
 def subsamples(counts: sparse.csr_array, effort: Effort) -> Iterator[sparse.csr_array]:
-    """Yield the rows of each subsample that leaves out some document, and has some.
+    """Yield the counts of each subsample, float64 [n_docs of the subsample, n_words].
 
-    Subsample i leaves out document i and each that follows EVERY documents after one left out.
+    Subsample i leaves out document i and every EVERY-th document after it. A subsample without
+    documents is not yielded.
     """
     place = np.arange(counts.shape[0]) % EVERY
     for number in range(min(effort.subsamples, counts.shape[0])):
@@ -130,7 +131,7 @@ def subsamples(counts: sparse.csr_array, effort: Effort) -> Iterator[sparse.csr_
 
 
 def factor_rows(counts: sparse.csr_array, n_branches: int, effort: Effort = WHOLE) -> F64:
-    """Return the factors of the counts in each weighting: rows of length 1, [k, n_words]."""
+    """Return the factors of the counts in all weightings, float64 [k, n_words], of length 1."""
     rarity, found = rarities(counts), []
     for weigh in WEIGHTS:
         weighted = _weighted(counts, weigh(counts.data) * rarity[counts.indices])
