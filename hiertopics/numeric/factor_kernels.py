@@ -32,15 +32,27 @@ def product(one: F64, other: F64) -> F64:
 
 @kernel()
 def gram(rows: F64) -> F64:
-    """Return the inner products of columns, rows.T @ rows, [k, k]; rows: [n, k]."""
+    """Return the inner products of columns, rows.T @ rows, [k, k]; rows: [n, k].
+
+    Each entry is summed from the first row to the last. Four rows are added at a time, so that a
+    sum is loaded and stored once for them.
+    """
     n_columns = rows.shape[1]
     found = np.zeros((n_columns, n_columns))
-    for row in range(rows.shape[0]):
+    in_fours = rows.shape[0] - rows.shape[0] % 4
+    for row in range(0, in_fours, 4):
         for one in range(n_columns):
-            factor = rows[row, one]
-            if factor != 0.0:
-                for other in range(n_columns):
-                    found[one, other] += factor * rows[row, other]
+            a, b = rows[row, one], rows[row + 1, one]
+            c, d = rows[row + 2, one], rows[row + 3, one]
+            for other in range(n_columns):
+                total = found[one, other] + a * rows[row, other]
+                total = total + b * rows[row + 1, other]
+                total = total + c * rows[row + 2, other]
+                found[one, other] = total + d * rows[row + 3, other]
+    for row in range(in_fours, rows.shape[0]):
+        for one in range(n_columns):
+            for other in range(n_columns):
+                found[one, other] += rows[row, one] * rows[row, other]
     return found
 
 
@@ -60,26 +72,52 @@ def lengths(rows: F64) -> F64:
 def orthonormalise(rows: F64) -> None:
     """Make rows [k, n] orthonormal in place; a row in the span of the others becomes 0.
 
-    Modified Gram-Schmidt, twice.
+    Modified Gram-Schmidt, twice. Each row, once it has length 1, is taken out of all later ones.
     """
     for _ in range(2):
+        before = lengths(rows)
         for one in range(rows.shape[0]):
-            before = 0.0
-            for column in range(rows.shape[1]):
-                before += rows[one, column] * rows[one, column]
-            for other in range(one):
-                inner = 0.0
-                for column in range(rows.shape[1]):
-                    inner += rows[one, column] * rows[other, column]
-                for column in range(rows.shape[1]):
-                    rows[one, column] -= inner * rows[other, column]
             total = 0.0
             for column in range(rows.shape[1]):
                 total += rows[one, column] * rows[one, column]
             # What rounding alone leaves of a row is no direction.
-            scale = 1.0 / np.sqrt(total) if total > 1e-24 * before and total > 0.0 else 0.0
+            there = total > 1e-24 * before[one] * before[one] and total > 0.0
+            scale = 1.0 / np.sqrt(total) if there else 0.0
             for column in range(rows.shape[1]):
                 rows[one, column] *= scale
+            _take_out(rows, one)
+
+
+@kernel()
+def _take_out(rows: F64, one: int) -> None:
+    """Make the rows after a row of length 1 orthogonal to it.
+
+    A sum waits for its last addend. Four sums, each in the order of columns, wait side by side.
+    """
+    in_fours = rows.shape[0] - (rows.shape[0] - one - 1) % 4
+    for first in range(one + 1, in_fours, 4):
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0
+        for column in range(rows.shape[1]):
+            entry = rows[one, column]
+            a += rows[first, column] * entry
+            b += rows[first + 1, column] * entry
+            c += rows[first + 2, column] * entry
+            d += rows[first + 3, column] * entry
+        _subtract(rows[first], a, rows[one])
+        _subtract(rows[first + 1], b, rows[one])
+        _subtract(rows[first + 2], c, rows[one])
+        _subtract(rows[first + 3], d, rows[one])
+    for other in range(in_fours, rows.shape[0]):
+        inner = 0.0
+        for column in range(rows.shape[1]):
+            inner += rows[other, column] * rows[one, column]
+        _subtract(rows[other], inner, rows[one])
+
+
+@kernel()
+def _subtract(row: F64, times: float, other: F64) -> None:
+    for column in range(len(row)):
+        row[column] -= times * other[column]
 
 
 @kernel()
@@ -158,16 +196,25 @@ def _descend_beside(block: F64, target: F64, inner: F64, slopes: F64, steps: F64
 
     slopes: scratch, [BESIDE].
     """
+    # Four addends at a time, in the order of columns: a slope is loaded and stored once for them.
+    in_fours = block.shape[0] - block.shape[0] % 4
     for one in range(block.shape[0]):
         scale = inner[one, one]
         if scale <= 0.0:
             continue
         for row in range(BESIDE):
             slopes[row] = -target[one, row]
-        for other in range(block.shape[0]):
-            weight = inner[other, one]
+        for other in range(0, in_fours, 4):
+            a, b = inner[other, one], inner[other + 1, one]
+            c, d = inner[other + 2, one], inner[other + 3, one]
             for row in range(BESIDE):
-                slopes[row] += block[other, row] * weight
+                slope = slopes[row] + block[other, row] * a
+                slope = slope + block[other + 1, row] * b
+                slope = slope + block[other + 2, row] * c
+                slopes[row] = slope + block[other + 3, row] * d
+        for other in range(in_fours, block.shape[0]):
+            for row in range(BESIDE):
+                slopes[row] += block[other, row] * inner[other, one]
         for row in range(BESIDE):
             old = block[one, row]
             new = max(old - slopes[row] / scale, 0.0)

@@ -8,6 +8,7 @@ from numpy.linalg import norm
 from scipy import sparse
 from sklearn.decomposition import NMF
 
+from hiertopics.base.arrays import F64
 from hiertopics.numeric import factor_kernels, factors
 
 
@@ -93,13 +94,42 @@ def test_kernels_are_the_products_of_a_library() -> None:
     rng = np.random.default_rng(2)
     one, other = rng.random((6, 4)), rng.random((4, 5))
     assert factor_kernels.product(one, other) == pytest.approx(one @ other)
-    assert factor_kernels.gram(one) == pytest.approx(one.T @ one)
     assert factor_kernels.lengths(one) == pytest.approx(norm(one, axis=1))
     symmetric = one.T @ one
     diagonal = symmetric.copy()
     vectors = factor_kernels.eigenvectors(diagonal)
     assert vectors @ symmetric @ vectors.T == pytest.approx(np.diag(diagonal.diagonal()), abs=1e-9)
     assert np.sort(diagonal.diagonal()) == pytest.approx(np.linalg.eigvalsh(symmetric))
+
+
+@pytest.mark.parametrize("n_rows", range(1, 10))
+def test_inner_products_of_columns_are_summed_from_the_first_row_to_the_last(n_rows: int) -> None:
+    """To the last bit, however many rows are added at a time."""
+    rows = np.random.default_rng(n_rows).standard_normal((n_rows, 5))
+    expected = np.zeros((5, 5))
+    for row in rows:
+        expected += row[:, None] * row
+    np.testing.assert_array_equal(factor_kernels.gram(rows), expected)
+
+
+@pytest.mark.parametrize("n_rows", range(1, 10))
+def test_each_row_is_taken_out_of_later_ones_in_their_order(n_rows: int) -> None:
+    """To the last bit, as Gram-Schmidt would that looks at one row after the other."""
+    rows = np.random.default_rng(n_rows).standard_normal((n_rows, 12))
+    expected = rows.copy()
+    for _ in range(2):
+        for one, row in enumerate(expected):
+            for other in expected[:one]:
+                row -= in_order(row, other) * other
+            row *= 1.0 / np.sqrt(in_order(row, row))
+    factor_kernels.orthonormalise(rows)
+    np.testing.assert_array_equal(rows, expected)
+    assert rows @ rows.T == pytest.approx(np.eye(n_rows))
+
+
+def in_order(one: F64, other: F64) -> float:
+    """Return the inner product, summed from the first entry to the last."""
+    return float(np.cumsum(one * other)[-1])
 
 
 def test_rows_that_others_span_become_nothing() -> None:
