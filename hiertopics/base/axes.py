@@ -254,8 +254,11 @@ def require_whole(name: str, array: NDArray[Any], *, axes: int = 1) -> None:
 
 
 def require_numbers(name: str, array: NDArray[Any], *shape: int) -> None:
-    """Raise ValueError unless an array holds finite numbers and has this shape."""
-    if array.dtype.kind not in "biuf" or not array.dtype.isnative:
+    """Raise ValueError unless an array holds finite numbers and has this shape.
+
+    Truth values are no numbers: numpy does not subtract them.
+    """
+    if array.dtype.kind not in "iuf" or not array.dtype.isnative:
         raise ValueError(f"{name} holds {array.dtype}, no numbers")
     if array.shape != shape:
         found, wanted = (" x ".join(map(str, sizes)) for sizes in (array.shape, shape))
@@ -306,11 +309,17 @@ def require_parents(name: str, parent: NDArray[Any]) -> None:
 
 
 def require_csr(
-    indptr: NDArray[Any], indices: NDArray[Any], data: NDArray[Any], shape: NDArray[Any]
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    data: NDArray[Any],
+    shape: NDArray[Any],
+    *,
+    marks: bool = False,
 ) -> tuple[int, int]:
     """Return the shape of a CSR matrix; raises ValueError if its arrays form no such matrix.
 
-    Values are finite numbers. Columns of a row may stand in any order.
+    Values are finite numbers, or truth values where it may hold ``marks``. Columns of a row may
+    stand in any order.
     """
     require_whole("shape", shape)
     if len(shape) != 2 or shape.min() < 0:
@@ -321,5 +330,6 @@ def require_csr(
         raise ValueError("data and indices are not as many")
     require_pointers("indptr", indptr, n_rows, len(indices))
     require_below("indices", indices, n_columns)
-    require_numbers("data", data, len(indices))
+    if not (marks and data.dtype.kind == "b"):
+        require_numbers("data", data, len(indices))
     return n_rows, n_columns

@@ -452,20 +452,27 @@ def pack_csr(name: str, matrix: sparse.csr_array) -> dict[str, NDArray[Any]]:
     }
 
 
-def unpack_csr(name: str, arrays: Mapping[str, NDArray[Any]]) -> sparse.csr_array:
-    """Inverse of ``pack_csr``; raises KeyError for a missing array, ValueError for nonsense."""
+def unpack_csr(
+    name: str, arrays: Mapping[str, NDArray[Any]], *, marks: bool = False
+) -> sparse.csr_array:
+    """Inverse of ``pack_csr``; raises KeyError for a missing array, ValueError for nonsense.
+
+    marks: its values may be truth values.
+    """
     parts = tuple(arrays[f"{name}_{part}"] for part in ("data", "indices", "indptr"))
-    return _csr(parts, arrays[f"{name}_shape"])
+    return _csr(parts, arrays[f"{name}_shape"], marks)
 
 
-def _csr(parts: tuple[NDArray[Any], ...], shape: NDArray[Any]) -> sparse.csr_array:
+def _csr(
+    parts: tuple[NDArray[Any], ...], shape: NDArray[Any], marks: bool = False
+) -> sparse.csr_array:
     """Return a matrix; raises ValueError where its arrays are not those of one.
 
     Pointers that lead outside a matrix crash the process that multiplies it. The checks of scipy
     look at no pointer and no column where the last pointer is 0.
     """
     data, indices, indptr = parts
-    return sparse.csr_array(parts, shape=require_csr(indptr, indices, data, shape))
+    return sparse.csr_array(parts, shape=require_csr(indptr, indices, data, shape, marks=marks))
 
 
 def make_folder(path: Path) -> None:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics.base import files, seeds
@@ -54,7 +55,7 @@ from hiertopics.runs.experiment import read_experiment
 from hiertopics.runs.inmemoryfits import fitted_in_memory
 from hiertopics.runs.manifest import MADE_BY
 from hiertopics.runs.original import read_original
-from hiertopics.runs.rundir import OUTLINES, SUPPORT, RunDir, opened
+from hiertopics.runs.rundir import OFF_ONE, OUTLINES, SUPPORT, RunDir, opened
 from hiertopics.settings.config import Experiment
 from hiertopics.settings.layers import Overrides
 
@@ -114,9 +115,10 @@ def support(
             first = Context(experiment.seed, 0, engine)
             return fitted_in_memory(experiment, part, settings, first, n_iterations)
 
-        resample = partial(_resample, target, lambda: basis, corpus, fitted)
+        resample = partial(_resample, target, basis, corpus, fitted)
+        n_nodes = len(basis.shares.rows)
         found = [
-            _kept(target, f"{number:04d}", key, partial(resample, number), say)
+            _kept(target, f"{number:04d}-{key}", n_nodes, partial(resample, number), say)
             for number in range(resamples)
         ]
         shuffled = _null(target, corpus, fitted, key, resamples, say) if null else None
@@ -240,31 +242,46 @@ def _basis(tree: Tree, theta: sparse.csr_array, corpus: Any, run: RunDir | None 
 def _kept(
     run: RunDir,
     name: str,
-    key: str,
+    n_nodes: int,
     make: Callable[[], TreeComparison],
     say: Callable[[str], None],
 ) -> TreeComparison:
-    """Return what a resample says: from the run's folder, or made and put there."""
-    path = run.file(f"{FOLDER}/{name}-{key}.npz")
+    """Return what a resample says: from the run's folder, or made and put there.
+
+    n_nodes: of the tree that was looked for. Raises RunError where the file holds other arrays.
+    """
+    path = run.file(f"{FOLDER}/{name}.npz")
     if path.exists():
         arrays = files.read_npz(path)
-        words = None
-        if "words_found" in arrays:
-            words = Transfer(arrays["words_found"], arrays["words_chance"])
-        return TreeComparison(Transfer(arrays["docs_found"], arrays["docs_chance"]), words)
+        with files.readable(path, KeyError, ValueError, what="delete it: "):
+            words = _transfer("words", arrays, n_nodes) if "words_found" in arrays else None
+            return TreeComparison(_transfer("docs", arrays, n_nodes), words)
     found = make()
     arrays = {"docs_found": found.documents.found, "docs_chance": found.documents.chance}
     if found.words is not None:
         arrays |= {"words_found": found.words.found, "words_chance": found.words.chance}
     files.make_folder(path.parent)
     files.write_npz(path, arrays)
-    say(f"resample {name} done")
+    say(f"resample {name.rpartition('-')[0]} done")
     return found
+
+
+def _transfer(kind: str, arrays: Mapping[str, NDArray[Any]], n_nodes: int) -> Transfer:
+    """Return the arrays of a comparison by ``kind``; raises KeyError or ValueError."""
+    rows = []
+    for part in Transfer._fields:
+        row = arrays[f"{kind}_{part}"]
+        if row.dtype != np.float64 or row.shape != (n_nodes,):
+            raise ValueError(f"{kind}_{part} is no number for each of {n_nodes} nodes")
+        if ((row < 0) | (row > 1 + OFF_ONE)).any():
+            raise ValueError(f"{kind}_{part} has a number that is no share")
+        rows.append(row)
+    return Transfer(*rows)
 
 
 def _resample(
     run: RunDir,
-    basis: Callable[[], Basis],
+    basis: Basis,
     corpus: Any,
     fitted: Callable[[Any], Summary],
     number: int,
@@ -275,7 +292,7 @@ def _resample(
     summary = fitted(part)
     counts = getattr(part, "word_counts", None)
     return held_against(
-        run.experiment.seed, basis(), number, rows, summary.tree, summary.theta, counts
+        run.experiment.seed, basis, number, rows, summary.tree, summary.theta, counts
     )
 
 
@@ -323,19 +340,14 @@ def _null(
     if kind_of(run.experiment.backend, run.experiment.model) != "counts":
         raise UsageError("--null is for counts of words")
     shuffled = shuffle(corpus, seeds.derive(run.experiment.seed, "support null"))
-    summary: list[Summary] = []
-
-    def basis() -> Basis:
-        if not summary:
-            summary.append(fitted(shuffled))
-        return _basis(summary[0].tree, summary[0].theta, shuffled)
-
-    resample = partial(_resample, run, basis, shuffled, fitted)
+    summary = fitted(shuffled)
+    own = _basis(summary.tree, summary.theta, shuffled)
+    resample = partial(_resample, run, own, shuffled, fitted)
+    n_nodes = len(own.shares.rows)
     found = [
-        _kept(run, f"null-{number:04d}", key, partial(resample, number), say)
+        _kept(run, f"null-{number:04d}-{key}", n_nodes, partial(resample, number), say)
         for number in range(resamples)
     ]
-    own = basis()
     value = node_support(own, found).value
     told = covered(own.tree, own.theta, own.lengths, value)
     return {name: getattr(told, name) for name in ("covered_50", "covered_70", "branches_50")}

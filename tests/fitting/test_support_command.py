@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from hiertopics.base import files
 from hiertopics.base.errors import UsageError
 from hiertopics.fitting import support as module
 from hiertopics.fitting.driver import fit
@@ -73,6 +74,30 @@ def test_it_goes_on_where_it_stopped(copied: Copied, monkeypatch: pytest.MonkeyP
     # Other settings are other fits.
     support(path, 2, iterations=2, say=quiet)
     assert made == [2, 0, 1]
+
+
+SPOILED: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "it has no docs_found": lambda a: a.pop("docs_found"),
+    "docs_chance is of fewer nodes": lambda a: a.update(docs_chance=a["docs_chance"][1:]),
+    "words_found is true or false": lambda a: a.update(words_found=a["words_found"] > 0),
+    "docs_found is above 1": lambda a: a["docs_found"].__setitem__(0, 7.0),
+}
+
+
+@pytest.mark.slow
+def test_a_kept_resample_that_was_altered_is_refused(copied: Copied, call: Call) -> None:
+    """One line that names the file and says that it can be deleted."""
+    path = copied("hlda-variational")
+    support(path, 2, say=quiet)
+    (kept,) = (path / "support").glob("0001-*.npz")
+    sound = files.read_npz(kept)
+    for spoil in SPOILED.values():
+        arrays = {name: array.copy() for name, array in sound.items()}
+        spoil(arrays)
+        files.write_npz(kept, arrays)
+        done = call("support", path, "--resamples", "2")
+        assert done.code == 1 and done.err.count("\n") == 1
+        assert f"{kept} is damaged: delete it: " in done.err
 
 
 @pytest.mark.slow

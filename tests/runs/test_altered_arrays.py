@@ -67,6 +67,24 @@ def test_a_matrix_is_what_its_pointers_say(parts: tuple[Any, ...], what: str) ->
         files.unpack_csr("a", arrays | {"a_shape": np.array([2, 3])})
 
 
+@pytest.mark.parametrize("name", ["word_counts", "train_lengths", "scored_data"])
+def test_truth_values_are_no_counts(name: str, copied: Callable[..., Path], call: Call) -> None:
+    """numpy does not subtract them: the report of such a run ended in a traceback."""
+    run = copied("hdp-gibbs")
+    resealed(run, "split.npz", lambda arrays: arrays.update({name: arrays[name] > 0}))
+    outcome = call("report", str(run), "-o", str(run / "page.html"))
+    assert outcome.code == 1 and "split.npz is damaged: " in outcome.err
+    assert "bool, no numbers" in outcome.err
+
+
+def test_marks_of_documents_may_be_truth_values() -> None:
+    marks = sparse.csr_array(np.array([[True, False], [False, True]]))
+    arrays = files.pack_csr("a", marks)
+    assert files.unpack_csr("a", arrays, marks=True).data.all()
+    with pytest.raises(ValueError, match="no numbers"):
+        files.unpack_csr("a", arrays)
+
+
 def test_a_sound_matrix_is_read() -> None:
     matrix = sparse.csr_array(np.array([[0, 1.5, 0], [2.0, 0, 0]]))
     assert (files.unpack_csr("a", files.pack_csr("a", matrix)) != matrix).nnz == 0

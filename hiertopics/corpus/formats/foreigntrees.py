@@ -209,7 +209,7 @@ def _npz(path: Path) -> Parts:
     found: Parts = {n: array for n, array in arrays.items() if not n.startswith("theta_")}
     if "theta_indptr" in arrays:
         try:
-            found["theta"] = files.unpack_csr("theta", arrays)
+            found["theta"] = files.unpack_csr("theta", arrays, marks=True)
         except (KeyError, ValueError, TypeError) as error:
             raise DataError(path, f"theta_* is no CSR matrix: {error}") from error
     return found

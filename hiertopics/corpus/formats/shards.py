@@ -132,7 +132,7 @@ def _tags(path: Path) -> dict[str, Tags]:
     found = {}
     for noun in TAGS:
         if f"{noun}_names" in arrays:
-            members = files.unpack_csr(noun, arrays)
+            members = files.unpack_csr(noun, arrays, marks=True)
             names = unpack_names(f"{noun}_names", arrays)
             require_names(names, noun.removesuffix("s"))
             found[noun] = Tags(members, names)

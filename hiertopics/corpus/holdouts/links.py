@@ -54,8 +54,8 @@ class Links:
         """
         links = Links(
             query=arrays["query"],
-            positives=unpack_csr("positives", arrays),
-            negatives=unpack_csr("negatives", arrays),
+            positives=unpack_csr("positives", arrays, marks=True),
+            negatives=unpack_csr("negatives", arrays, marks=True),
             mirror=str(arrays["mirror"]),
         )
         require_whole("query", links.query)

@@ -226,7 +226,7 @@ def split_hash(
 def _tags(name: str, arrays: Mapping[str, NDArray[Any]]) -> Tags | None:
     if f"{name}_names" not in arrays:
         return None
-    return Tags(unpack_csr(name, arrays), unpack_names(f"{name}_names", arrays))
+    return Tags(unpack_csr(name, arrays, marks=True), unpack_names(f"{name}_names", arrays))
 
 
 def _choose_docs(n_docs: int, holdout: Holdout) -> I64:
