@@ -83,7 +83,9 @@ def _first_level(summary: Summary, lengths: I64) -> tuple[Basis, I64]:
     for node in tree.shown[np.argsort(tree.depth[tree.shown], kind="stable")].tolist():
         if tree.depth[node] > 1:
             place[node] = place[tree.parent[node]]
-    cells = (np.ones(tree.n_nodes), (np.arange(tree.n_nodes), place))
+    # By indices of the type of theta's, which would else be copied to that of these.
+    kind = summary.theta.indices.dtype
+    cells = (np.ones(tree.n_nodes), place.astype(kind), np.arange(tree.n_nodes + 1, dtype=kind))
     into = sparse.csr_array(cells, shape=(tree.n_nodes, 1 + len(branches)))
     rows = np.concatenate([roots[:1], branches])
     small = Tree(

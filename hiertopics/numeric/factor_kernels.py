@@ -21,13 +21,22 @@ BESIDE = 64
 def product(one: F64, other: F64) -> F64:
     """Return one [n, k] @ other [k, m], each entry summed from the first of k to the last."""
     found = np.zeros((one.shape[0], other.shape[1]))
+    add_product(one, other, found)
+    return found
+
+
+@kernel()
+def add_product(one: F64, other: F64, found: F64) -> None:
+    """Add one [n, k] @ other [k, m] to ``found`` [n, m], from the first of k to the last.
+
+    So parts of k, one after the other, give the bits of ``product``.
+    """
     for row in range(one.shape[0]):
         for middle in range(one.shape[1]):
             factor = one[row, middle]
             if factor != 0.0:
                 for column in range(other.shape[1]):
                     found[row, column] += factor * other[middle, column]
-    return found
 
 
 @kernel()

@@ -28,6 +28,9 @@ NONE = 1e-6
 GRID = 2.0**24
 """Logarithms are rounded to 1 / GRID: libraries differ in the last bit of some."""
 
+COLUMNS_AT_ONCE = 256
+"""Columns of rows whose inner products are made at a time."""
+
 
 class Singular(NamedTuple):
     """left: float64 [n, k], values: [k], falling, right: [k, m]; X is near (left * values) @ right.
@@ -44,6 +47,18 @@ class Singular(NamedTuple):
 def logarithms(numbers: F64) -> F64:
     """Return natural logarithms, rounded to the grid."""
     return np.asarray(np.rint(np.log(numbers) * GRID) / GRID)
+
+
+def inner_products(rows: F64) -> F64:
+    """Return rows @ rows.T, [n, n], with the bits of ``factor_kernels.product``.
+
+    Some columns of the rows [n, m] are turned at a time: a copy of them all may be large.
+    """
+    found = np.zeros((len(rows), len(rows)))
+    for first in range(0, rows.shape[1], COLUMNS_AT_ONCE):
+        some = np.ascontiguousarray(rows[:, first : first + COLUMNS_AT_ONCE])
+        kernels.add_product(some, _columns(some), found)
+    return found
 
 
 def unit(rows: F64) -> F64:
@@ -71,11 +86,14 @@ def singular(matrix: sparse.csr_array, n_vectors: int, powers: int = POWERS) -> 
     order = np.argsort(-squares.diagonal(), kind="stable")[:n_vectors]
     values = np.sqrt(np.maximum(squares.diagonal()[order], 0.0))
     right = kernels.product(vectors[order], basis)
-    left = kernels.product(seen, _columns(vectors[order])) / np.maximum(values, 1e-300)
+    left = kernels.product(seen, _columns(vectors[order]))
+    left /= np.maximum(values, 1e-300)
     size = np.abs(right)
     first = (size >= (1 - 1e-6) * size.max(axis=1, keepdims=True)).argmax(axis=1)
     signs = np.where(right[np.arange(n_vectors), first] < 0, -1.0, 1.0)
-    return Singular(left * signs, values, right * signs[:, None])
+    left *= signs
+    right *= signs[:, None]
+    return Singular(left, values, right)
 
 
 def non_negative(

@@ -56,8 +56,8 @@ def test_topics_of_parts_stay_in_their_documents_and_words() -> None:
     found = [(np.array([[0.25, 0.75]]), np.array([[1.0, 0], [0, 1]])), (np.ones((1, 1)),) * 2]
     within = flat_starts.joined(parts, found, counts, seedwords.NONE)
     assert within.branch.tolist() == [0, 0, 1]
-    assert within.theta == pytest.approx(np.array([[0.25, 0.75, 0], [0, 0, 1]]), abs=1e-3)
-    assert within.phi == pytest.approx(np.eye(3), abs=1e-5)
+    assert within.theta[:] == pytest.approx(np.array([[0.25, 0.75, 0], [0, 0, 1]]), abs=1e-3)
+    assert within.phi[:] == pytest.approx(np.eye(3), abs=1e-5)
 
 
 def test_the_best_topic_of_a_pair() -> None:

@@ -1,22 +1,41 @@
-"""Memory of the start: it frees each array after the last use."""
+"""Memory of the start: it frees each array after the last use, and makes none that is not needed.
+
+Memory of the end: what is larger than the result is there for some documents or words at a time.
+"""
 
 from __future__ import annotations
 
 import tracemalloc
 import weakref
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
 from nhdp_cases import random_mixing
+from scipy import sparse
 from stepping import at, corpus_of, settings_of
 
+from hiertopics.corpus.data import seedwords
 from hiertopics.families.flat.layout import lay_out
 from hiertopics.families.flat.summary import document_weights
-from hiertopics.families.nhdp import flat_starts, starts, summary, variational
+from hiertopics.families.nhdp import branching, flat_starts, patches, starts, summary, variational
+from hiertopics.families.nhdp.shapes import find_grouped
+
+Made = TypeVar("Made")
 
 RNG = np.random.default_rng(0)
 CORPUS = corpus_of(RNG.poisson(0.3, (80, 60)))
+
+
+def traced(make: Callable[[], Made]) -> tuple[Made, int]:
+    """Return what is made, and the bytes of arrays that were there at the same time at most."""
+    tracemalloc.start()
+    try:
+        found = make()
+        return found, tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("responsibilities", ["all", "few"])
@@ -95,7 +114,7 @@ def test_theta_is_written_some_documents_at_a_time(n_docs: int) -> None:
     n_di = RNG.gamma(0.3, size=(n_docs, 60)).astype(np.float32)
     words = summary.Words(RNG.gamma(1.0, size=(5, 60)) + 1, 0.1)
     tracemalloc.start()
-    found = summary.summarise(summary.SummaryInput(mixing, n_di, words))
+    found = summary.summarise(summary.SummaryInput(mixing, n_di, lambda: words))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     left = summary.pruning(mixing, n_di.sum(axis=0, dtype=np.float64))
@@ -103,3 +122,88 @@ def test_theta_is_written_some_documents_at_a_time(n_docs: int) -> None:
     assert found.theta.toarray().tobytes() == expected.tobytes()
     if n_docs > 2 * summary.DOCS_AT_ONCE:
         assert peak < 3 * expected.nbytes
+
+
+def test_branches_are_clustered_without_a_copy_of_their_rows() -> None:
+    rows = RNG.random((60, 40_000))
+    branching.clusters(rows[:, :500], 5)  # compiled
+    assert traced(lambda: branching.clusters(rows, 5))[1] < rows.nbytes / 8
+
+
+def test_the_rows_of_factorisations_are_there_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    n_words = 20_000
+    counts = sparse.random_array((50, n_words), density=0.01, rng=RNG, format="csr")
+    counts.data = np.ceil(counts.data * 3)
+    made = RNG.random((3 * 6, n_words))
+    monkeypatch.setattr(branching, "factor_rows", lambda *args: made.copy())
+    topics, peak = traced(lambda: branching.branch_topics(counts, 6))
+    n_factorisations = 1 + branching.WHOLE.subsamples
+    assert topics.shape == (6, n_words)
+    assert peak < 1.5 * n_factorisations * made.nbytes
+
+
+def test_topics_within_branches_take_the_memory_of_their_blocks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """From the topics of each branch to the first state; each document has words of two branches.
+
+    Of all documents and topics, or of all topics and words, there is no array.
+    """
+    monkeypatch.setattr(patches, "ENTRIES_AT_ONCE", 1 << 14)
+    monkeypatch.setattr(starts, "WORDS_AT_ONCE", 32)
+    n_docs, n_parts, n_inside, n_own = 6_000, 20, 16, 100
+    docs, n_words = np.arange(n_docs), n_parts * n_own
+    branch = np.column_stack([docs % n_parts, (docs + 1 + docs // n_parts) % n_parts])
+    words = branch * n_own + RNG.integers(0, n_own, branch.shape)
+    entries = (np.ones(2 * n_docs), (np.repeat(docs, 2), words.ravel()))
+    counts = sparse.csr_array(entries, shape=(n_docs, n_words))
+    counts.sort_indices()
+    parts = flat_starts.parts(counts.indices // n_own, counts)
+    found = [
+        (RNG.dirichlet(np.ones(n_inside), len(part.docs)), RNG.dirichlet(np.ones(n_own), n_inside))
+        for part in parts
+    ]
+    data = lay_out(corpus_of(counts.toarray()), 1)
+    settings = settings_of(variational, truncation=n_parts * n_inside)
+
+    def arrange() -> Any:
+        within = flat_starts.joined(parts, found, counts, seedwords.NONE)
+        flat = starts.FlatTopics(within.theta, within.phi, np.ones(len(within.branch)))
+        features = starts.Features(flat, counts)
+        return flat, find_grouped(within.branch, np.arange(n_parts) % 6, features)
+
+    def divide() -> Any:
+        return starts.divide(flat, arranged, data, settings.inference, np.float32)
+
+    flat, arranged = arrange()
+    divide()  # compiled
+    (flat, arranged), peak = traced(arrange)
+    assert peak < min(8 * n_docs, 8 * n_words) * len(flat.phi)
+    division, peak = traced(divide)
+    tables = (division.leaf_part, division.lent, division.inner_phi)
+    assert peak < sum(table.nbytes for table in tables) + 8 * n_words * len(flat.phi)
+
+
+def test_chances_of_words_are_made_some_words_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the bits of all words at once."""
+    monkeypatch.setattr(variational, "ENTRIES_AT_ONCE", 1000)
+    n_wk = RNG.gamma(0.2, size=(5000, 37)).astype(np.float32) - np.float32(0.01)
+    found, peak = traced(lambda: variational._chances(n_wk, 0.1))
+    expected = np.maximum(n_wk, 0, dtype=np.float64) + 0.1
+    assert found.tobytes() == (expected / expected.sum(axis=0)).astype(np.float32).tobytes()
+    assert peak < 1.5 * n_wk.nbytes
+
+
+def test_counts_at_own_nodes_are_summarised_as_those_at_all_nodes() -> None:
+    """With the same bits, and beside theta with an index for each entry nothing large is made."""
+    mixing, n_docs = random_mixing(RNG, 60), 8 * summary.DOCS_AT_ONCE
+    n_di = RNG.gamma(0.3, size=(n_docs, 60)).astype(np.float32)
+    n_di[RNG.random(n_di.shape) < 0.9] = 0
+    own = sparse.csr_array(n_di)
+    words = summary.Words(RNG.gamma(1.0, size=(5, 60)) + 1, 0.1)
+    expected = summary.summarise(summary.SummaryInput(mixing, n_di, lambda: words))
+    given = summary.SummaryInput(mixing, own, lambda: words)
+    found, peak = traced(lambda: summary.summarise(given))
+    assert found.theta.data.tobytes() == expected.theta.data.tobytes()
+    assert found.tree.n_docs.tolist() == expected.tree.n_docs.tolist()
+    assert peak < 1.9 * found.theta.data.nbytes

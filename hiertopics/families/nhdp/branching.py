@@ -8,6 +8,7 @@ documents are about the same stand in one group.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -105,9 +106,15 @@ def branch_topics(
     names: of the clusters that have their rows.
     """
     rarity, n_names = rarities(counts), len(seeds.names)
-    found = [factors.unit(_around(counts, seeds) * rarity), factor_rows(counts, n_branches, effort)]
-    found += [factor_rows(some, n_branches, effort) for some in subsamples(counts, effort)]
-    rows = np.concatenate(found)
+    # Room for all of them at once: parts beside a copy of them would be twice as large.
+    most = n_names + (1 + effort.subsamples) * len(WEIGHTS) * n_branches
+    rows, end = np.empty((most, counts.shape[1])), n_names
+    rows[:n_names] = factors.unit(_around(counts, seeds) * rarity)
+    for some in chain([counts], subsamples(counts, effort)):
+        found = factor_rows(some, n_branches, effort)
+        rows[end : end + len(found)] = found
+        end += len(found)
+    rows = rows[:end]
     labels = clusters(rows, n_branches)
     means = np.array([rows[labels == label].mean(axis=0) for label in range(labels.max() + 1)])
     # Names of one cluster differ by their own rows.
@@ -237,7 +244,7 @@ def clusters(rows: F64, n_clusters: int) -> I64:
     """
     if len(rows) <= n_clusters:
         return np.arange(len(rows))
-    products = factor_kernels.product(rows, np.ascontiguousarray(rows.T))
+    products = factors.inner_products(rows)
     squares = products.diagonal()
     apart = np.maximum(squares[:, None] + squares - 2 * products, 0)
     distances = rounded(np.sqrt(apart[np.triu_indices(len(rows), 1)]))

@@ -22,6 +22,7 @@ from hiertopics.corpus.data.corpus import Corpus, default_vocab
 from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.families.flat.layout import Data, InCells, lay_out, pairs_of
 from hiertopics.families.flat.variational import Responsibilities, SweepVariant
+from hiertopics.families.nhdp.patches import Patch, PatchedTable, patched
 from hiertopics.families.nhdp.shapes import labels_at
 
 POWER = 0.45
@@ -57,8 +58,8 @@ class BranchTopics(NamedTuple):
     branch: int64 [T], the one that each was found in.
     """
 
-    theta: F64
-    phi: F64
+    theta: PatchedTable
+    phi: PatchedTable
     branch: I64
 
 
@@ -104,21 +105,27 @@ def joined(
     found: theta and phi of each part's topics, over its own documents and words. The first topics
     are those of names, each in the branch of its own, and begin with their seed words alone.
     """
-    named = np.arange(len(seeds.names))
-    inside = np.repeat(np.arange(len(parts)), [len(phi) for _, phi in found])
-    place = np.concatenate([np.full(len(named), -1), inside])
-    branch = np.concatenate([named, np.array([part.branch for part in parts])[inside]])
-    theta = np.full((counts.shape[0], len(branch)), SMALLEST)
-    phi = np.full((len(branch), counts.shape[1]), WORD_FLOOR)
-    np.add.at(theta.T, seeds.name, counts[:, seeds.word].toarray().T)
-    phi[seeds.name, seeds.word] += 1.0
-    for number, (part, (its_theta, its_phi)) in enumerate(zip(parts, found, strict=True)):
-        mine = np.flatnonzero(place == number)
-        tokens = np.asarray(part.counts.sum(axis=1)).ravel()
-        theta[np.ix_(part.docs, mine)] += tokens[:, None] * its_theta
-        phi[np.ix_(mine, part.words)] += its_phi
-    theta /= theta.sum(axis=1, keepdims=True)
-    return BranchTopics(theta, phi / phi.sum(axis=1, keepdims=True), branch)
+    n_named, ends = len(seeds.names), np.cumsum([0, *(len(phi) for _, phi in found)])
+    names, docs = np.arange(n_named), np.arange(counts.shape[0])
+    inside = np.repeat([part.branch for part in parts], np.diff(ends)).astype(np.int64)
+    theta_patches, phi_patches = [], []
+    if len(seeds.word):
+        tokens = np.full((len(docs), n_named), SMALLEST)
+        np.add.at(tokens.T, seeds.name, counts[:, seeds.word].toarray().T)
+        words = np.unique(seeds.word)
+        own = np.full((n_named, len(words)), WORD_FLOOR)
+        own[seeds.name, np.searchsorted(words, seeds.word)] += 1.0
+        theta_patches.append(Patch(docs, names, tokens))
+        phi_patches.append(Patch(names, words, own))
+    for part, (its_theta, its_phi), first in zip(parts, found, n_named + ends[:-1], strict=True):
+        mine = np.arange(first, first + len(its_phi))
+        length = np.asarray(part.counts.sum(axis=1)).reshape(-1, 1)
+        theta_patches.append(Patch(part.docs, mine, length * its_theta + SMALLEST))
+        phi_patches.append(Patch(mine, part.words, its_phi + WORD_FLOOR))
+    branch = np.concatenate([names, inside])
+    theta = patched((len(docs), len(branch)), SMALLEST, theta_patches)
+    phi = patched((len(branch), counts.shape[1]), WORD_FLOOR, phi_patches)
+    return BranchTopics(theta, phi, branch)
 
 
 MOST_WORDS = 3000

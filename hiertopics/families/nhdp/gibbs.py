@@ -290,7 +290,8 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
     seeds, n_wk = data.tokens.seeds, state.n_wk.astype(float)
     n_wk[seeds.word, seeds.branches[seeds.name]] -= seeds.weight
     words = common.Words(n_wk, state.eta, seeds)
-    summary = common.summarise(common.SummaryInput(state.mixing, state.n_dk.astype(float), words))
+    n_dk = state.n_dk.astype(float)
+    summary = common.summarise(common.SummaryInput(state.mixing, n_dk, lambda: words))
     on_shape = common.notes_on_shape(summary.tree, settings.model.branches)
     notes = (*summary.notes, *on_shape, *notes_on_shards(settings.inference.shards))
     return replace(summary, notes=notes)

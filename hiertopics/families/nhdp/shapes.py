@@ -8,7 +8,7 @@ has few such gaps: families that stay broad are cut by size.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -387,8 +387,15 @@ FAMILY = 12
 """Children that a node above topics has at most."""
 
 
+class TopicRows(Protocol):
+    """Rows of topics: an array, or an object that makes the rows of some topics."""
+
+    def __getitem__(self, topics: I64, /) -> F64:
+        """Return the rows of these topics."""
+
+
 def find_grouped(
-    branch: I64, group: I64, features: F64, n_named: int = 0, least: int = 2
+    branch: I64, group: I64, features: TopicRows, n_named: int = 0, least: int = 2
 ) -> ArrangedTopics:
     """Return the tree above topics of branches that were found first, and of groups of these.
 

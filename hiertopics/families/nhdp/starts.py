@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from msgspec import structs
@@ -44,9 +45,10 @@ from hiertopics.families.nhdp import (
     shape_trials,
 )
 from hiertopics.families.nhdp.config import VariationalInference, most_leaves, sized
-from hiertopics.families.nhdp.flat_starts import BranchContent, BranchTopics
+from hiertopics.families.nhdp.flat_starts import BranchContent
 from hiertopics.families.nhdp.layout import Ancestry, AnyLocal
 from hiertopics.families.nhdp.learning import refit
+from hiertopics.families.nhdp.patches import PatchedTable
 from hiertopics.families.nhdp.shapes import (
     GROUP,
     OTHER,
@@ -94,18 +96,25 @@ FLOOR = 1e-7
 """What a word's chance counts as at least in the mean of logarithms."""
 
 
-class FlatTopics(NamedTuple):
+Table = TypeVar("Table", F64, PatchedTable)
+
+
+class FlatTopics(NamedTuple, Generic[Table]):
     """Result of a flat fit. theta: float64 [n_docs, T], phi: float64 [T, n_words], rows sum to 1.
 
+    Those of topics within branches are ``PatchedTable``, which has rows and columns as arrays do.
     n_k: float64 [T], expected tokens. Where documents are bursty, these are tables; tables: of each
     pair [n_pairs]; concentration: of the bursts.
     """
 
-    theta: F64
-    phi: F64
+    theta: Table
+    phi: Table
     n_k: F64
     tables: Floats | None = None
     concentration: float = 0.0
+
+
+AnyTopics: TypeAlias = FlatTopics[F64] | FlatTopics[PatchedTable]
 
 
 def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32) -> State:
@@ -146,7 +155,7 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
 
 
 def in_other_shapes(
-    flat: FlatTopics,
+    flat: AnyTopics,
     arranged_topics: ArrangedTopics,
     data: Data,
     settings: Settings,
@@ -154,11 +163,11 @@ def in_other_shapes(
     dtype: DTypeLike,
 ) -> State | None:
     """Return the state that trials of other shapes end at; None: the tree stays as it is."""
+    phi = flat.phi[:]
 
     def of_some(some: Data, docs: I64) -> State:
-        its = flat._replace(theta=flat.theta[docs])
-        if flat.tables is not None:
-            its = its._replace(tables=flat.tables[in_documents(data, docs)])
+        tables = None if flat.tables is None else flat.tables[in_documents(data, docs)]
+        its = FlatTopics(flat.theta[docs], phi, flat.n_k, tables, flat.concentration)
         return begin(its, arranged_topics, some, settings, context, dtype)
 
     return shape_trials.reshaped(of_some, data, settings, context, dtype)
@@ -225,7 +234,7 @@ def branch_level(levels: Sequence[int], n_branches: int) -> int:
 
 def grouped(
     n_branches: int, data: Data, settings: Settings, context: Context, dtype: DTypeLike
-) -> tuple[FlatTopics, ArrangedTopics]:
+) -> tuple[AnyTopics, ArrangedTopics]:
     """Return the topics of branches, and the tree of groups of these branches.
 
     Topics are found within branches, or, of long documents, in the whole corpus.
@@ -233,10 +242,10 @@ def grouped(
     counts, n_named = counts_of(data), len(data.seeds.names)
     effort = branching.WHOLE._replace(passes=settings.inference.start_passes)
     branch = branching.branches_of(counts, n_branches, data.seeds, effort)
+    linked = branching.BranchLinks(counts, branch, n_named)
     find_topics = topics_across if are_long(data.doc_lengths) else topics_within
     flat, inside = find_topics(branch, data, settings, context, dtype)
-    described = features(flat, data)
-    linked = branching.BranchLinks(counts, branch, n_named)
+    described = Features(flat, counts)
     cuts, least = settings.model.branches, settings.model.least_children
     if cuts == "auto":
         return flat, find_grouped(inside, linked.groups(), described, n_named, least)
@@ -244,7 +253,8 @@ def grouped(
     middle = levels.index(n_branches) if n_branches in levels else 0
     groups = [linked.groups(n - n_named) for n in levels[:middle]]
     finer = levels[middle + 1 :]
-    return flat, arrange_grouped(inside, groups, described, finer, n_named, least)
+    whole = described[slice(None)]
+    return flat, arrange_grouped(inside, groups, whole, finer, n_named, least)
 
 
 def are_long(doc_lengths: I64) -> bool:
@@ -268,7 +278,7 @@ def part_at_once(corpus: Bags, settings: Settings) -> float:
 
 def topics_across(
     branch: I64, data: Data, settings: Settings, context: Context, dtype: DTypeLike
-) -> tuple[FlatTopics, I64]:
+) -> tuple[FlatTopics[F64], I64]:
     """Return topics of all branches together, and the branch of each, int64 [T].
 
     branch: int64 [n_pairs], of each pair. A topic's branch is that in which it has most tokens; of
@@ -288,7 +298,7 @@ def topics_within(
     context: Context,
     dtype: DTypeLike,
     before: int = 0,
-) -> tuple[FlatTopics, I64]:
+) -> tuple[AnyTopics, I64]:
     """Return topics that were found within branches, and the branch of each, int64 [T].
 
     The topics of a branch see its pairs alone. If there are names, or bursts whose concentration
@@ -306,8 +316,7 @@ def topics_within(
     if not are_joint(data):
         n_k = np.concatenate([flat.n_k for flat in flats])
         return FlatTopics(within.theta, within.phi, n_k), within.branch
-    # What is float64 goes before q(z) of all pairs is made.
-    within, seats = within._replace(theta=within.theta.astype(dtype)), [f.tables for f in flats]
+    seats = [flat.tables for flat in flats]
     del flats, found
     order = order_of(
         settings.model.truncation,
@@ -315,8 +324,9 @@ def topics_within(
         settings.inference,
         bursty=data.bursts is not None,
     )
-    begun, branch = known(within, data, order, context, dtype), within.branch
-    del within
+    branch, theta, phi = within.branch, converted(within.theta, dtype), turned(within.phi, dtype)
+    del within  # what is float64 goes before q(z) of all pairs is made
+    begun = known(theta, phi, data, order, context, dtype)
     if data.bursts is not None:
         tables = data.cells.tokens.astype(dtype)
         for part, own in zip(parts, seats, strict=True):
@@ -349,13 +359,13 @@ def topics_inside(
     settings: Settings,
     context: Context,
     dtype: DTypeLike,
-) -> list[FlatTopics]:
+) -> list[FlatTopics[F64]]:
     """Return the topics of each branch by itself, as many as are in proportion to its tokens."""
     model, counts = settings.model, counts_of(data)
     quiet = replace(context, report=lambda done, total: None, workers=Workers())
     n_topics = flat_starts.n_clusters(counts, model.truncation - len(data.seeds.names))
 
-    def inside(part: BranchContent) -> FlatTopics:
+    def inside(part: BranchContent) -> FlatTopics[F64]:
         share = part.counts.sum() / counts.sum()
         own = Settings(
             structs.replace(model, truncation=max(round(share * n_topics), 2), seeds=None),
@@ -452,7 +462,7 @@ def changes_of(variant: SweepVariant) -> bursts.DocumentMoves:
 
 def flat_topics(
     data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32
-) -> FlatTopics:
+) -> FlatTopics[F64]:
     """Return the topics of a fit of hdp-cvb0 that have at least one expected token."""
     n_pairs, bursty = len(data.cells.word), data.bursts is not None
     order = order_of(settings.model.truncation, n_pairs, settings.inference, bursty=bursty)
@@ -462,7 +472,7 @@ def flat_topics(
 
 def fit_flat(
     begun: Responsibilities, data: Data, n_iterations: int, variant: SweepVariant, context: Context
-) -> tuple[FlatTopics, I64]:
+) -> tuple[FlatTopics[F64], I64]:
     """Return the result of hdp-cvb0 from this start, and the selected topics of it.
 
     Topics that have names are among them, and first, even without a token.
@@ -539,12 +549,16 @@ class PieceMixtures(NamedTuple):
 
 
 def known(
-    within: BranchTopics, data: Data, variant: SweepVariant, context: Context, dtype: DTypeLike
+    theta: Floats,
+    phi: Floats,
+    data: Data,
+    variant: SweepVariant,
+    context: Context,
+    dtype: DTypeLike,
 ) -> Responsibilities:
-    """Return q(z) proportional to theta phi of these topics, and its counts."""
-    phi = np.ascontiguousarray(within.phi.T, dtype)
-    rows = np.split(within.theta.astype(dtype, copy=False), data.cells.doc_bounds[1:-1])
-    messages = [PieceMixtures(theta, phi, data.seeds) for theta in rows]
+    """Return q(z) proportional to theta [n_docs, T] phi [n_words, T], and its counts."""
+    rows = np.split(theta, data.cells.doc_bounds[1:-1])
+    messages = [PieceMixtures(own, phi, data.seeds) for own in rows]
     return variant.begun(data, _as_known, messages, phi.shape[1], context, dtype)
 
 
@@ -556,16 +570,51 @@ def _as_known(piece: InCells, given: PieceMixtures, first: int, last: int) -> Fl
     return np.asarray(rows)
 
 
-def features(flat: FlatTopics, data: Data) -> F64:
+def converted(theta: F64 | PatchedTable, dtype: DTypeLike) -> Floats:
+    """Return rows as an array [n, T] of this type; some rows are float64 at a time."""
+    found = np.empty(theta.shape, dtype)
+    for first in range(0, len(theta), documents.DOCS_AT_ONCE):
+        rows = slice(first, first + documents.DOCS_AT_ONCE)
+        found[rows] = theta[rows]
+    return found
+
+
+def turned(phi: F64 | PatchedTable, dtype: DTypeLike) -> Floats:
+    """Return phi [T, n_words] as [n_words, T] of this type; some words are float64 at a time."""
+    found = np.empty(phi.shape[::-1], dtype)
+    for first in range(0, len(found), WORDS_AT_ONCE):
+        words = slice(first, first + WORDS_AT_ONCE)
+        found[words] = phi[:, words].T
+    return found
+
+
+class Features:
+    """The mean of each topic and of its context [T, n_words] (theory/nhdp 6.1), by topics.
+
+    counts: float64 [n_docs, n_words]. Those of all topics would be the largest arrays of a start.
+    """
+
+    def __init__(self, flat: AnyTopics, counts: sparse.csr_array) -> None:
+        self._flat, self._by_word = flat, counts.T
+
+    def __getitem__(self, topics: I64 | slice) -> F64:
+        """Return the rows of some topics, float64 [n, n_words]."""
+        phi = self._flat.phi[topics]
+        found = np.asarray((self._by_word @ self._flat.theta[:, topics]).T)
+        total = found.sum(axis=1, keepdims=True)
+        found /= np.maximum(total, 1e-300)
+        found += phi
+        found /= 2
+        return np.where(total > 0, found, phi)
+
+
+def features(flat: AnyTopics, data: Data) -> F64:
     """Return the mean of each topic and of its context, float64 [T, n_words] (theory/nhdp 6.1)."""
-    counts = counts_of(data)
-    context = np.asarray((counts.T @ flat.theta).T)
-    total = context.sum(axis=1, keepdims=True)
-    return np.where(total > 0, (flat.phi + context / np.maximum(total, 1e-300)) / 2, flat.phi)
+    return Features(flat, counts_of(data))[slice(None)]
 
 
 def begin(
-    flat: FlatTopics,
+    flat: AnyTopics,
     arranged_topics: ArrangedTopics,
     data: Data,
     settings: Settings,
@@ -589,29 +638,27 @@ def divided(
     model = settings.model
     stop = model.stop_weight * np.where(arranged_topics.kind != OTHER, PASSING, 1.0)
     begun = mixing.even(arranged_topics.shape, model.concentration, stop, model.go_weight)
-    bounds = data.cells.doc_bounds[1:-1]
+    bounds = pairwise(data.cells.doc_bounds.tolist())
+    seats = documents.tables_of_pieces(division.tables, data)
     messages = [
-        division._replace(theta=part, tables=own)
-        for part, own in zip(
-            np.split(division.theta, bounds),
-            documents.tables_of_pieces(division.tables, data),
-            strict=True,
-        )
+        division._replace(theta=rows_between(division.theta, *ends), tables=own)
+        for ends, own in zip(bounds, seats, strict=True)
     ]
     del division
     local = context.place(build_piece, parts_of(data), _divided, Each(messages))
+    del messages  # their tables are as large as the counts by word
     return counted(local, begun, data, dtype)
 
 
 class Division(NamedTuple):
     """Input of q(z); see ``document_kernels.divide``. least: as in ``documents.begin``.
 
-    theta [n_docs, K], at nodes; without columns it is found anew from the topics: phi [n_words, T],
-    share [T] of all tokens, node int64 [T]. bursty: whether documents are; tables: of pairs then,
-    None: one for each token.
+    theta [n_docs, K], at nodes, or ``PatchedTable`` [n_docs, T], of topics; without columns it is
+    found anew from the topics: phi [n_words, T], share [T] of all tokens. node: int64 [T], of each
+    topic. bursty: whether documents are; tables: of pairs then, None: one for each token.
     """
 
-    theta: Floats
+    theta: Floats | PatchedTable
     leaf_part: Floats
     lent: Floats
     inner_phi: Floats
@@ -624,12 +671,21 @@ class Division(NamedTuple):
     tables: Floats | None
 
 
+def rows_between(table: Floats | PatchedTable, first: int, last: int) -> Floats | PatchedTable:
+    """Return a table of some rows; it has no copy of what it is made of."""
+    return table.between(first, last) if isinstance(table, PatchedTable) else table[first:last]
+
+
 def _divided(piece: Piece, division: Division) -> AnyLocal:
     """Return the first state of a piece; not yet counted."""
     cells, ancestry = piece.cells, division.ancestry
     parts = (division.leaf_part, division.lent, division.inner_phi, ancestry)
 
     def theta_of(first: int, last: int) -> Floats:
+        if isinstance(division.theta, PatchedTable):
+            of_topics = division.theta[first:last]
+            dtype = division.leaf_part.dtype
+            return at_nodes(of_topics, division.node, len(ancestry.parent), dtype)
         if division.theta.shape[1]:
             return division.theta[first:last]
         by_topic = document_kernels.fold(cells, first, last, division.phi, division.share, ROUNDS)
@@ -647,7 +703,7 @@ def _divided(piece: Piece, division: Division) -> AnyLocal:
 
 
 def divide(
-    flat: FlatTopics,
+    flat: AnyTopics,
     arranged_topics: ArrangedTopics,
     data: Data,
     inference: VariationalInference,
@@ -665,12 +721,14 @@ def divide(
         for table, rows in zip(tables, divided, strict=True):
             table[part] = rows.T
     # theta is of a sample where it is not of all documents: then each piece makes its own.
-    if len(flat.theta) == data.n_docs:
-        theta, phi = at_nodes(flat.theta, at, shape.n_nodes, dtype), np.empty((0, 0))
-        seats = flat.tables
+    theta: Floats | PatchedTable
+    phi, seats = np.empty((0, 0), dtype), flat.tables
+    if len(flat.theta) != data.n_docs:
+        theta, phi, seats = np.empty((data.n_docs, 0), dtype), turned(flat.phi, dtype), None
+    elif isinstance(flat.theta, PatchedTable):
+        theta = flat.theta
     else:
-        theta, phi, seats = np.empty((data.n_docs, 0), dtype), flat.phi, None
-    phi = np.ascontiguousarray(phi.T, dtype)
+        theta = at_nodes(flat.theta, at, shape.n_nodes, dtype)
     share = (flat.n_k / flat.n_k.sum()).astype(dtype)
     leaf_part, lent, above = tables
     own = (leaf_part, lent, above, shape.ancestry, inference.least)
@@ -692,7 +750,7 @@ def at_nodes(theta: F64, at: I64, n_nodes: int, dtype: DTypeLike) -> Floats:
 
 
 def _divided_words(
-    flat: FlatTopics,
+    flat: AnyTopics,
     phi: F64,
     shared: F64,
     arranged_topics: ArrangedTopics,
@@ -723,7 +781,7 @@ def _divided_words(
     return leaf_part, lent, above
 
 
-def shared_topics(flat: FlatTopics, arranged_topics: ArrangedTopics) -> F64:
+def shared_topics(flat: AnyTopics, arranged_topics: ArrangedTopics) -> F64:
     """Return the common words of the topics below each inner node, float64 [n_inner, n_words].
 
     Their geometric mean, weighted by tokens, scaled to sum to 1 (theory/nhdp 6.2).
@@ -731,8 +789,11 @@ def shared_topics(flat: FlatTopics, arranged_topics: ArrangedTopics) -> F64:
     inner = arranged_topics.shape.inner
     weights = arranged_topics.members[inner] * flat.n_k
     weights /= weights.sum(axis=1, keepdims=True)
-    phi = flat.phi + FLOOR
-    logs = sparse.csr_array(weights) @ log_of(phi.ravel()).reshape(phi.shape)
+    by_topic, logs = sparse.csr_array(weights), np.empty((len(inner), flat.phi.shape[1]))
+    for first in range(0, logs.shape[1], WORDS_AT_ONCE):
+        words = slice(first, first + WORDS_AT_ONCE)
+        phi = flat.phi[:, words] + FLOOR
+        logs[:, words] = by_topic @ log_of(phi.ravel()).reshape(phi.shape)
     rows = logs - logs.max(axis=1, keepdims=True)
     rows = exp_of(rows.ravel()).reshape(rows.shape)
     return np.asarray(rows / rows.sum(axis=1, keepdims=True))

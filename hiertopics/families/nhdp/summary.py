@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Annotated, Any, Literal, NamedTuple
@@ -50,11 +50,15 @@ class Words(NamedTuple):
 
 
 class SummaryInput(NamedTuple):
-    """The result of every method, by node. n_di [n_docs, K]: (expected) counts."""
+    """The result of every method, by node.
+
+    n_di: (expected) counts [n_docs, K], dense or CSR. words: makes those of words, which may be
+    large, when theta is there.
+    """
 
     mixing: Mixing
-    n_di: Floats
-    words: Words
+    n_di: Floats | sparse.csr_array
+    words: Callable[[], Words]
 
 
 EXTRA = {
@@ -71,20 +75,35 @@ def summarise(fitted: SummaryInput) -> Summary:
     Of nodes that have less than one token at and below them what they hold goes to their parent,
     their share to their siblings (theory/nhdp 6.5).
     """
-    left = pruning(fitted.mixing, fitted.n_di.sum(axis=0, dtype=np.float64))
+    left = pruning(fitted.mixing, _totals(fitted.n_di))
     n_nodes = left.mixing.shape.n_nodes
-    theta, n_docs = np.empty((len(fitted.n_di), n_nodes)), np.zeros(n_nodes, np.int64)
+    theta, n_docs = np.empty((fitted.n_di.shape[0], n_nodes)), np.zeros(n_nodes, np.int64)
     # All but the result is of some documents at a time. None is alone: numpy adds up the children
     # of a single row in another order.
     n_blocks = max(len(theta) // DOCS_AT_ONCE, 1)
     bounds = np.linspace(0, len(theta), n_blocks + 1).astype(int)
     for docs in (slice(*span) for span in pairwise(bounds.tolist())):
-        n_di = left.gather(fitted.n_di[docs])
+        n_di = left.gather(_dense(fitted.n_di[docs]))
         theta[docs] = left.mixing.weights(n_di)
         n_docs += _users(theta[docs], n_di)
-    tree = tree_of(left, fitted.words, n_docs)
-    summary = Summary(tree, all_entries(theta), notes=_notes(tree))
-    return named(summary, left, fitted.words.seeds)
+    tree, seeds = _tree_and_seeds(left, fitted.words(), n_docs)
+    return named(Summary(tree, all_entries(theta), notes=_notes(tree)), left, seeds)
+
+
+def _tree_and_seeds(left: Pruning, words: Words, n_docs: I64) -> tuple[Tree, Seeds]:
+    """Return the tree of these counts, and what is kept of them."""
+    return tree_of(left, words, n_docs), words.seeds
+
+
+def _dense(rows: Floats | sparse.csr_array) -> Floats:
+    return rows.toarray() if isinstance(rows, sparse.csr_array) else rows
+
+
+def _totals(n_di: Floats | sparse.csr_array) -> F64:
+    """Return the sums of columns, float64 [K], added up in the order of documents."""
+    if isinstance(n_di, sparse.csr_array):
+        return np.asarray(np.bincount(n_di.indices, n_di.data, n_di.shape[1]), np.float64)
+    return np.asarray(n_di.sum(axis=0, dtype=np.float64))
 
 
 def named(summary: Summary, left: Pruning, seeds: Seeds) -> Summary:

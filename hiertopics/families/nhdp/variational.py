@@ -61,6 +61,9 @@ from hiertopics.families.nhdp.state import BurstyState, by_tables, flaw
 from hiertopics.families.nhdp.state import State as State
 from hiertopics.numeric.pitman_yor import PitmanYor
 
+ENTRIES_AT_ONCE = 1 << 21
+"""Chances of words that are made at a time."""
+
 
 class Info(NamedTuple):
     """Columns of metrics.jsonl.
@@ -110,13 +113,17 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
     Above ``MOST_ENTRIES`` theta is stored at nodes that a document has tokens of.
     """
     local = state.local
-    n_wi = reduce(np.add, local.ask(_words_anew, state.n_wk.shape))
-    counted = common.Words(n_wi, settings.model.eta, data.seeds)
+
+    def words() -> common.Words:
+        n_wi = reduce(np.add, local.ask(_words_anew, state.n_wk.shape))
+        return common.Words(n_wi, settings.model.eta, data.seeds)
+
     if data.n_docs * len(state.n_k) <= common.MOST_ENTRIES:
-        n_di = np.concatenate(local.ask(_documents_anew, len(state.n_k)))
-        summary = common.summarise(common.SummaryInput(state.mixing, n_di, counted))
+        n_di = sparse.vstack(local.ask(_documents_anew, len(state.n_k)), "csr")
+        summary = common.summarise(common.SummaryInput(state.mixing, n_di, words))
     else:
-        left = common.pruning(state.mixing, n_wi.sum(axis=0, dtype=np.float64))
+        counted = words()
+        left = common.pruning(state.mixing, counted.n_wi.sum(axis=0, dtype=np.float64))
         parts = local.ask(_theta, left)
         summary = common.summarise_rows(parts, left, counted, beside(data.cells.word))
     if data.bursts is not None:
@@ -133,10 +140,10 @@ def _words_anew(piece: Piece, local: AnyLocal, shape: tuple[int, int]) -> Floats
     return n_wi
 
 
-def _documents_anew(piece: Piece, local: AnyLocal, n_nodes: int) -> Floats:
-    """Return n_di counted anew."""
-    rows = counts_of(_recounted(piece, local), n_nodes)
-    return np.concatenate([np.zeros((0, n_nodes), local.n.dtype), *rows])
+def _documents_anew(piece: Piece, local: AnyLocal, n_nodes: int) -> sparse.csr_array:
+    """Return n_di counted anew, at each document's own nodes."""
+    own = _recounted(piece, local)
+    return sparse.csr_array((own.n, own.node, own.first_node), shape=(piece.n_docs, n_nodes))
 
 
 def _theta(piece: Piece, local: AnyLocal, left: common.Pruning) -> common.ThetaRows:
@@ -153,10 +160,27 @@ def _recounted(piece: Piece, local: AnyLocal) -> Local:
 
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
     """Return the mean log predictive probability of a training token (no bound: it may fall)."""
-    phi = np.maximum(state.n_wk, 0, dtype=np.float64) + settings.model.eta
-    phi = np.ascontiguousarray(phi / phi.sum(axis=0)).astype(state.n_wk.dtype)
+    phi = _chances(state.n_wk, settings.model.eta)
     parts = state.local.ask(_log_likelihood, (phi, state.mixing))
     return float(sum(parts) / max(int(data.doc_lengths.sum()), 1))
+
+
+def _chances(n_wk: Floats, eta: float) -> Floats:
+    """Return the chances of words [n_words, K] in the type of their counts, columns sum to 1.
+
+    Some words at a time: in float64 all of them would be larger than what a fit keeps.
+    """
+    step = max(1, ENTRIES_AT_ONCE // n_wk.shape[1])
+    parts = [slice(first, first + step) for first in range(0, len(n_wk), step)]
+    total = np.zeros((0, n_wk.shape[1]))
+    for part in parts:
+        rows = np.maximum(n_wk[part], 0, dtype=np.float64) + eta
+        # The sum so far is the first row: the order is that of all words at once.
+        total = np.concatenate([total, rows]).sum(axis=0, keepdims=True)
+    phi = np.empty_like(n_wk)
+    for part in parts:
+        phi[part] = (np.maximum(n_wk[part], 0, dtype=np.float64) + eta) / total
+    return phi
 
 
 def _log_likelihood(piece: Piece, local: Local, given: tuple[Floats, Mixing]) -> float:
