@@ -16,7 +16,7 @@ import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path, PurePath
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from scipy import sparse
 
 from hiertopics.base.axes import read_head, require_csr
 from hiertopics.base.errors import RunError, UsageError
+from hiertopics.base.made import MadeRows
 from hiertopics.base.room import Room
 from hiertopics.base.visible import no_formula
 
@@ -200,8 +201,19 @@ def as_json(value: Any) -> Write:
     return as_text(to_json(value, indent=1) + "\n")
 
 
+class Parts(NamedTuple):
+    """An array of one axis that is written part by part: its length, type and parts."""
+
+    n_entries: int
+    dtype: np.dtype[Any]
+    parts: Callable[[], Iterator[NDArray[Any]]]
+
+
 def as_npz(
-    arrays: Mapping[str, NDArray[Any]], *, compressed: bool = False, sealed: str | None = None
+    arrays: Mapping[str, NDArray[Any] | Parts],
+    *,
+    compressed: bool = False,
+    sealed: str | None = None,
 ) -> Write:
     """Return a function that writes arrays as npz: equal arrays give equal bytes.
 
@@ -215,7 +227,10 @@ def as_npz(
 
 
 def _save(
-    stream: IO[bytes], arrays: Mapping[str, NDArray[Any]], compressed: bool, sealed: str | None
+    stream: IO[bytes],
+    arrays: Mapping[str, NDArray[Any] | Parts],
+    compressed: bool,
+    sealed: str | None,
 ) -> None:
     # Not numpy's savez: its compression takes five times as long and saves a tenth more, and
     # in older releases it leaves the archive open on a full disk, which ends in a traceback.
@@ -223,7 +238,10 @@ def _save(
     with zipfile.ZipFile(stream, "w", method, compresslevel=1) as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as part:
-                _write_array(part, np.asarray(array))
+                if isinstance(array, Parts):
+                    _write_parts(part, array)
+                else:
+                    _write_array(part, np.asarray(array))
         if sealed is not None:
             seal = np.asarray(_seal_of_parts(archive, sealed))
             with archive.open(f"{SEAL}.npy", "w", force_zip64=True) as part:
@@ -242,17 +260,46 @@ def _write_array(part: IO[bytes], array: NDArray[Any]) -> None:
         part.write(data[start : start + AT_ONCE])
 
 
-def as_csr(matrix: sparse.csr_array, beside: Mapping[str, NDArray[Any]] | None = None) -> Write:
+def _write_parts(stream: IO[bytes], array: Parts) -> None:
+    """Write as ``_write_array`` writes the whole of it."""
+    head = {"descr": np.lib.format.dtype_to_descr(array.dtype), "fortran_order": False}
+    np.lib.format.write_array_header_1_0(stream, {**head, "shape": (array.n_entries,)})
+    for part in array.parts():
+        stream.write(np.ascontiguousarray(part, array.dtype).reshape(-1).view(np.uint8).data)
+
+
+def as_csr(
+    matrix: sparse.csr_array | MadeRows, beside: Mapping[str, NDArray[Any]] | None = None
+) -> Write:
     """Return a function that writes ``matrix`` for scipy.sparse.load_npz.
 
     beside: more arrays for the same file, under other names than those of the matrix.
     """
     buffer = io.BytesIO()
-    sparse.save_npz(buffer, sparse.csr_array(matrix.shape, dtype=matrix.dtype), compressed=False)
+    given = _in_parts(matrix) if isinstance(matrix, MadeRows) else matrix
+    dtype = np.float64 if isinstance(matrix, MadeRows) else matrix.dtype
+    sparse.save_npz(buffer, sparse.csr_array(matrix.shape, dtype=dtype), compressed=False)
     buffer.seek(0)
     with np.load(buffer) as empty:  # for the names; the matrix may be too large to be copied
-        own = {name: getattr(matrix, name) if name in CSR else empty[name] for name in empty.files}
+        own = {name: getattr(given, name) if name in CSR else empty[name] for name in empty.files}
     return as_npz({**own, **(beside or {})})
+
+
+class _CsrParts(NamedTuple):
+    """The arrays of a CSR matrix."""
+
+    data: Parts
+    indices: Parts
+    indptr: NDArray[np.int32]
+
+
+def _in_parts(rows: MadeRows) -> _CsrParts:
+    n_entries = rows.shape[0] * rows.shape[1]
+    return _CsrParts(
+        Parts(n_entries, np.dtype(np.float64), rows.blocks),
+        Parts(n_entries, np.dtype(np.int32), rows.columns),
+        rows.indptr,
+    )
 
 
 def write_text(path: Path, text: str) -> None:

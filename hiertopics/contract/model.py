@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -27,6 +28,7 @@ from scipy import sparse
 from hiertopics.base import seeds
 from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.base.axes import Lengths
+from hiertopics.base.made import MadeRows
 from hiertopics.contract.engine import Engine, Pieces
 from hiertopics.corpus.data.regrouping import Regrouping
 from hiertopics.corpus.data.tree import Tree
@@ -130,16 +132,22 @@ class PathMixture(NamedTuple):
 class Summary:
     """A state as users see it: the tree and the places of the training documents in it.
 
-    theta: float64 CSR [n_docs, n_nodes], rows sum to 1, columns in the tree's node order.
+    rows: theta, float64 [n_docs, n_nodes], rows sum to 1, columns in the tree's node order: CSR, or
+    made some at a time where the whole of it would be the largest array of a fit.
     paths: only for backends with paths. notes: what the user should know of a poor fit. names:
     of nodes that have one from the beginning.
     """
 
     tree: Tree
-    theta: sparse.csr_array
+    rows: sparse.csr_array | MadeRows
     paths: Paths | None = None
     notes: tuple[str, ...] = ()
     names: Mapping[int, str] = field(default_factory=dict)
+
+    @cached_property
+    def theta(self) -> sparse.csr_array:
+        """All rows, CSR."""
+        return self.rows.tocsr() if isinstance(self.rows, MadeRows) else self.rows
 
     def noting(self, *notes: str) -> Summary:
         """Return it with further notes."""

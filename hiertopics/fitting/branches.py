@@ -83,9 +83,9 @@ def _first_level(summary: Summary, lengths: I64) -> tuple[Basis, I64]:
     for node in tree.shown[np.argsort(tree.depth[tree.shown], kind="stable")].tolist():
         if tree.depth[node] > 1:
             place[node] = place[tree.parent[node]]
-    # By indices of the type of theta's, which would else be copied to that of these.
-    kind = summary.theta.indices.dtype
-    cells = (np.ones(tree.n_nodes), place.astype(kind), np.arange(tree.n_nodes + 1, dtype=kind))
+    # Indices of 32 bits: those of theta would else be copied to the type of these.
+    ends = np.arange(tree.n_nodes + 1, dtype=np.int32)
+    cells = (np.ones(tree.n_nodes), place.astype(np.int32), ends)
     into = sparse.csr_array(cells, shape=(tree.n_nodes, 1 + len(branches)))
     rows = np.concatenate([roots[:1], branches])
     small = Tree(
@@ -96,7 +96,7 @@ def _first_level(summary: Summary, lengths: I64) -> tuple[Basis, I64]:
         n_docs=tree.n_docs[rows],
         n_tokens=into.T @ tree.n_tokens,
     )
-    return Basis(small, sparse.csr_array(summary.theta @ into), lengths, None), branches
+    return Basis(small, sparse.csr_array(summary.rows @ into), lengths, None), branches
 
 
 def _note(support: F64, n: int) -> str:

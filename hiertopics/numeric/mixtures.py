@@ -10,14 +10,6 @@ from scipy.special import gammaln
 from hiertopics.base.arrays import F64
 
 
-def all_entries(theta: F64) -> sparse.csr_array:
-    """Return dense rows as CSR with every entry stored."""
-    n_rows, n_columns = theta.shape
-    indices = np.tile(np.arange(n_columns, dtype=np.int32), n_rows)
-    indptr = np.arange(n_rows + 1, dtype=np.int32) * n_columns
-    return sparse.csr_array((theta.ravel(), indices, indptr), shape=theta.shape)
-
-
 def draw_counts(
     theta: F64, phi: F64, doc_length: int, rng: np.random.Generator
 ) -> sparse.csr_array:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from hiertopics.base.arrays import F64
 from hiertopics.base.axes import Lengths, declared, require_declared, require_parents
 from hiertopics.base.errors import NumericalError, RunError
+from hiertopics.base.made import MadeRows
 from hiertopics.contract.model import AnyBackend, Posterior, Settings, Summary
 from hiertopics.contract.states import lengths_of
 from hiertopics.corpus.data.discretise import EDGES
@@ -61,7 +62,10 @@ def check_summary(summary: Summary) -> None:
     """Raise NumericalError unless a tree and its theta are valid."""
     with np.errstate(all="ignore"):
         _check_tree(summary.tree)
-        _check_sparse_shares(summary.theta, "theta")
+        if isinstance(summary.rows, MadeRows):
+            _check_made_shares(summary.rows, "theta")
+        else:
+            _check_sparse_shares(summary.rows, "theta")
         if summary.paths is not None:
             _check_finite(summary.paths.log_prob, "log_prob of the best paths")
 
@@ -217,6 +221,14 @@ def _check_sparse_shares(rows: Any, what: str) -> None:
         raise NumericalError(f"{what} of document {doc} is negative")
 
 
+def _check_made_shares(rows: MadeRows, what: str) -> None:
+    found = [(block.sum(axis=1), block.min(axis=1, initial=0.0)) for block in rows.blocks()]
+    sums, least = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    _check_sums(sums, what, "document")
+    if least.min(initial=0.0) < 0:
+        raise NumericalError(f"{what} of document {int(least.argmin())} is negative")
+
+
 def _check_sums(sums: F64, what: str, owner: str) -> None:
     wrong = np.flatnonzero(~(np.abs(sums - 1.0) <= OFF_ONE))
     if len(wrong):
@@ -233,7 +245,7 @@ EMPTY = 1e-4
 
 def notes(summary: Summary) -> tuple[str, ...]:
     """Say where the tree of a fit is degenerate; of flat topics there is nothing to say."""
-    tree, n_docs = summary.tree, summary.theta.shape[0]
+    tree, n_docs = summary.tree, summary.rows.shape[0]
     if summary.paths is None and tree.is_flat:
         return ()
     found = []

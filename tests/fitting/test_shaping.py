@@ -14,6 +14,7 @@ from scipy import sparse
 
 import hiertopics
 from hiertopics.base.errors import NumericalError
+from hiertopics.base.made import all_entries
 from hiertopics.corpus.corpora.conversion import convert
 from hiertopics.corpus.data.tree import NODE, Tree
 from hiertopics.families.nhdp import recutting
@@ -21,7 +22,6 @@ from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.recutting import _moved, _tree
 from hiertopics.families.nhdp.shapes import ArrangedTopics, nested, numbered
 from hiertopics.fitting.driver import fit
-from hiertopics.numeric.mixtures import all_entries
 from hiertopics.runs.rundir import RunDir
 
 Call = Callable[..., Any]

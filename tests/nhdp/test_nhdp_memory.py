@@ -16,6 +16,7 @@ from nhdp_cases import random_mixing
 from scipy import sparse
 from stepping import at, corpus_of, settings_of
 
+from hiertopics.base.made import MadeRows
 from hiertopics.corpus.data import seedwords
 from hiertopics.families.flat.layout import lay_out
 from hiertopics.families.flat.summary import document_weights
@@ -194,8 +195,15 @@ def test_chances_of_words_are_made_some_words_at_a_time(monkeypatch: pytest.Monk
     assert peak < 1.5 * n_wk.nbytes
 
 
-def test_counts_at_own_nodes_are_summarised_as_those_at_all_nodes() -> None:
-    """With the same bits, and beside theta with an index for each entry nothing large is made."""
+@pytest.mark.parametrize("kept", [0, 1 << 30], ids=["made", "kept"])
+def test_counts_at_own_nodes_are_summarised_as_those_at_all_nodes(
+    kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the same bits, and beside theta with an index for each entry nothing large is made.
+
+    Where theta is made when it is asked for, there is not even that.
+    """
+    monkeypatch.setattr(summary, "KEPT_ENTRIES", kept)
     mixing, n_docs = random_mixing(RNG, 60), 8 * summary.DOCS_AT_ONCE
     n_di = RNG.gamma(0.3, size=(n_docs, 60)).astype(np.float32)
     n_di[RNG.random(n_di.shape) < 0.9] = 0
@@ -204,6 +212,8 @@ def test_counts_at_own_nodes_are_summarised_as_those_at_all_nodes() -> None:
     expected = summary.summarise(summary.SummaryInput(mixing, n_di, lambda: words))
     given = summary.SummaryInput(mixing, own, lambda: words)
     found, peak = traced(lambda: summary.summarise(given))
+    assert isinstance(found.rows, MadeRows) == (kept == 0)
+    assert peak < (1.9 if kept else 0.7) * expected.theta.data.nbytes
     assert found.theta.data.tobytes() == expected.theta.data.tobytes()
+    assert found.theta.indices.tolist() == expected.theta.indices.tolist()
     assert found.tree.n_docs.tolist() == expected.tree.n_docs.tolist()
-    assert peak < 1.9 * found.theta.data.nbytes

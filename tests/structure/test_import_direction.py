@@ -29,7 +29,7 @@ LAYERS = (
 WINGS = {
     "base": (
         ("arrays", "compiling", "errors"),
-        ("axes", "room"),
+        ("axes", "made", "room"),
         ("seeds", "visible"),
         ("files", "saying", "units"),
         ("plugins", "progress"),
@@ -78,6 +78,7 @@ CONTRACT = tuple(
         "base.seeds",
         "base.errors",
         "base.axes",
+        "base.made",
         "base.room",
     )
 )

@@ -10,13 +10,13 @@ from scipy import sparse
 
 from hiertopics.base.arrays import F64, I32
 from hiertopics.base.axes import Axes
+from hiertopics.base.made import all_entries
 from hiertopics.contract.model import AnySettings, Context, Posterior
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.families.flat import burst_kernels, kernels
 from hiertopics.families.flat.burst_kernels import TableRule
 from hiertopics.families.flat.summary import document_weights
-from hiertopics.numeric.mixtures import all_entries
 from hiertopics.numeric.pitman_yor import PitmanYor, mean_tables
 
 EXTRA = {"doc_prior": Annotated[F64, Axes("n_nodes", least=0)]}

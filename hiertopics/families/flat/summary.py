@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics.base.arrays import F64, I64, Floats, Numbers
+from hiertopics.base.made import all_entries
 from hiertopics.base.room import Room
 from hiertopics.contract.model import Summary
 from hiertopics.corpus.data.regrouping import Regrouping
 from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.corpus.data.tree import NODE, OUTSIDE, ROOT, Tree
-from hiertopics.numeric.mixtures import all_entries
 
 LIVE_TOKENS = 1.0
 NEARLY_ALL = 0.95

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from hiertopics.base.arrays import F64
+from hiertopics.base.made import all_entries
 from hiertopics.contract.model import Components, Context, Posterior, Settings
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.tree import Tree
@@ -16,7 +17,6 @@ from hiertopics.families.flat.prediction import seating_of, with_tables
 from hiertopics.families.nhdp import document_kernels
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.summary import mixing_of
-from hiertopics.numeric.mixtures import all_entries
 from hiertopics.numeric.pitman_yor_kernels import MeanTables
 
 SWEEPS = 50

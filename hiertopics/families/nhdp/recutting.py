@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from hiertopics.base.arrays import F64, I64, Bools, Ints
+from hiertopics.base.made import all_entries
 from hiertopics.contract.model import Context
 from hiertopics.corpus.data import seedwords
 from hiertopics.corpus.data.arranging import contexts
@@ -21,7 +22,6 @@ from hiertopics.families.nhdp.layout import Shape, shape_of
 from hiertopics.families.nhdp.learning import learn
 from hiertopics.families.nhdp.shapes import ArrangedTopics, arrange, ward
 from hiertopics.families.nhdp.summary import mixing_of
-from hiertopics.numeric.mixtures import all_entries
 
 ROUNDS = 10
 """Of shares and concentrations, given what documents have at nodes."""

@@ -11,6 +11,7 @@ from numpy.typing import DTypeLike
 from scipy.special import gammaln, xlogy
 
 from hiertopics.base.arrays import F64, I64, Floats, Ints
+from hiertopics.base.made import all_entries
 from hiertopics.contract.model import Context, Settings
 from hiertopics.families.flat.layout import Data, Piece, some_of
 from hiertopics.families.flat.summary import LIVE_TOKENS
@@ -23,7 +24,6 @@ from hiertopics.families.nhdp.layout import AnyLocal
 from hiertopics.families.nhdp.learning import refit
 from hiertopics.families.nhdp.state import BurstyState, State
 from hiertopics.numeric.grid import first_largest
-from hiertopics.numeric.mixtures import all_entries
 from hiertopics.numeric.special import log_of
 
 FEWEST_NODES, MOST_NODES = 3, 100

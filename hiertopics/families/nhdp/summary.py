@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -13,6 +14,7 @@ from scipy import sparse
 
 from hiertopics.base.arrays import F64, I64, Floats
 from hiertopics.base.axes import Axes
+from hiertopics.base.made import MadeRows, all_entries
 from hiertopics.base.room import Room
 from hiertopics.contract.model import Summary
 from hiertopics.corpus.data import seedwords
@@ -22,11 +24,13 @@ from hiertopics.corpus.data.tree import NODE, ROOT, Tree
 from hiertopics.families.flat.summary import Entries, stacked_rows
 from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.mixing import Mixing, below
-from hiertopics.numeric.mixtures import all_entries
 
 LIVE_TOKENS = 1.0
 MOST_ENTRIES = 1 << 25
 """Entries of theta up to which all of them are stored: 400 MB."""
+
+KEPT_ENTRIES = 1 << 22
+"""Entries of theta above which they are made where they are wanted: 50 MB with their indices."""
 
 WORDS_AT_ONCE = 1024
 """Words whose chances are made at a time."""
@@ -76,27 +80,40 @@ def summarise(fitted: SummaryInput) -> Summary:
     their share to their siblings (theory/nhdp 6.5).
     """
     left = pruning(fitted.mixing, _totals(fitted.n_di))
-    n_nodes = left.mixing.shape.n_nodes
-    theta, n_docs = np.empty((fitted.n_di.shape[0], n_nodes)), np.zeros(n_nodes, np.int64)
-    # All but the result is of some documents at a time. None is alone: numpy adds up the children
-    # of a single row in another order.
-    n_blocks = max(len(theta) // DOCS_AT_ONCE, 1)
-    bounds = np.linspace(0, len(theta), n_blocks + 1).astype(int)
-    for docs in (slice(*span) for span in pairwise(bounds.tolist())):
-        n_di = left.gather(_dense(fitted.n_di[docs]))
-        theta[docs] = left.mixing.weights(n_di)
-        n_docs += _users(theta[docs], n_di)
+    n_nodes, n_rows = left.mixing.shape.n_nodes, fitted.n_di.shape[0]
+    # What is kept of a large theta is what it is made of.
+    is_large = isinstance(fitted.n_di, sparse.csr_array) and n_rows * n_nodes > KEPT_ENTRIES
+    theta, n_docs = np.empty((0 if is_large else n_rows, n_nodes)), np.zeros(n_nodes, np.int64)
+    # All else is of some documents at a time. None is alone: numpy adds up the children of a
+    # single row in another order.
+    n_blocks = max(n_rows // DOCS_AT_ONCE, 1)
+    bounds = np.linspace(0, n_rows, n_blocks + 1).astype(np.int64)
+    for first, last in pairwise(bounds.tolist()):
+        n_di = _gathered(left, fitted.n_di, first, last)
+        rows = left.mixing.weights(n_di)
+        n_docs += _users(rows, n_di)
+        if not is_large:
+            theta[first:last] = rows
     tree, seeds = _tree_and_seeds(left, fitted.words(), n_docs)
-    return named(Summary(tree, all_entries(theta), notes=_notes(tree)), left, seeds)
+    made = MadeRows(partial(_theta, left, fitted.n_di), bounds, n_nodes)
+    summary = Summary(tree, made if is_large else all_entries(theta), notes=_notes(tree))
+    return named(summary, left, seeds)
+
+
+def _gathered(left: Pruning, n_di: Floats | sparse.csr_array, first: int, last: int) -> F64:
+    """Return the counts of some documents by the remaining nodes, float64."""
+    rows = n_di[first:last]
+    return left.gather(rows.toarray() if isinstance(rows, sparse.csr_array) else rows)
+
+
+def _theta(left: Pruning, n_di: Floats | sparse.csr_array, first: int, last: int) -> F64:
+    """Return theta of some documents."""
+    return left.mixing.weights(_gathered(left, n_di, first, last))
 
 
 def _tree_and_seeds(left: Pruning, words: Words, n_docs: I64) -> tuple[Tree, Seeds]:
     """Return the tree of these counts, and what is kept of them."""
     return tree_of(left, words, n_docs), words.seeds
-
-
-def _dense(rows: Floats | sparse.csr_array) -> Floats:
-    return rows.toarray() if isinstance(rows, sparse.csr_array) else rows
 
 
 def _totals(n_di: Floats | sparse.csr_array) -> F64:

@@ -55,7 +55,7 @@ from hiertopics.families.nhdp.prediction import infer_bursty
 from hiertopics.families.nhdp.prediction import predictive as predictive
 from hiertopics.families.nhdp.recutting import recut as recut
 from hiertopics.families.nhdp.simulate import simulate as simulate
-from hiertopics.families.nhdp.starts import ROOM, order_of, part_at_once
+from hiertopics.families.nhdp.starts import ROOM, UNEVEN, order_of, part_at_once
 from hiertopics.families.nhdp.starts import init as init
 from hiertopics.families.nhdp.state import BurstyState, by_tables, flaw
 from hiertopics.families.nhdp.state import State as State
@@ -274,7 +274,10 @@ def memory(corpus: Bags, settings: Settings) -> int:
     bursty = plans.are_wanted(settings)
     order = order_of(n_topics, n_pairs, settings.inference, bursty=bursty)
     flat = order.pair_bytes(n_topics) * int(n_pairs * at_once)
-    flat += n_topics * (int(share * corpus.n_docs) * 12 + 20 * n_words)
+    theta = 12 * int(share * corpus.n_docs)
+    if at_once < 1:  # a pair's document has theta of the topics of the pair's branch
+        theta = min(theta, int(8 * n_pairs * at_once / UNEVEN))
+    flat += n_topics * (theta + 20 * n_words)
     cells, lists = 8 * corpus.n_pairs, 2 * documents.USUAL * corpus.n_pairs
     if isinstance(corpus, Shelf):
         cells, lists = 8 * n_pairs, 0

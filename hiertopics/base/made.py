@@ -1,0 +1,62 @@
+"""Large tables of which some rows are made at a time, whenever they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hiertopics.base.arrays import F64, I64
+
+
+@dataclass(frozen=True)
+class MadeRows:
+    """Dense rows, float64 [n, m], that nobody keeps: each pass over them makes them anew.
+
+    make: returns rows ``first`` to ``last``. bounds: int64 [n_blocks + 1], what is made at a time.
+    As a file and in products they are the CSR matrix that stores every entry.
+    """
+
+    make: Callable[[int, int], F64]
+    bounds: I64
+    n_columns: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return int(self.bounds[-1]), self.n_columns
+
+    @property
+    def indptr(self) -> NDArray[np.int32]:
+        """Where rows begin among all entries."""
+        return np.arange(self.shape[0] + 1, dtype=np.int32) * self.n_columns
+
+    def blocks(self) -> Iterator[F64]:
+        """Yield some rows after the other."""
+        for first, last in pairwise(self.bounds.tolist()):
+            yield self.make(first, last)
+
+    def columns(self) -> Iterator[NDArray[np.int32]]:
+        """Yield the columns of the entries of each block."""
+        for n_rows in np.diff(self.bounds).tolist():
+            yield np.tile(np.arange(self.n_columns, dtype=np.int32), n_rows)
+
+    def tocsr(self) -> sparse.csr_array:
+        """Return all rows, every entry stored."""
+        return all_entries(np.concatenate(list(self.blocks())))
+
+    def __matmul__(self, other: sparse.csr_array) -> sparse.csr_array:
+        """Return the product with a sparse matrix."""
+        return sparse.vstack([all_entries(rows) @ other for rows in self.blocks()], "csr")
+
+
+def all_entries(rows: F64) -> sparse.csr_array:
+    """Return dense rows as CSR with every entry stored."""
+    n_rows, n_columns = rows.shape
+    indices = np.tile(np.arange(n_columns, dtype=np.int32), n_rows)
+    indptr = np.arange(n_rows + 1, dtype=np.int32) * n_columns
+    return sparse.csr_array((rows.ravel(), indices, indptr), shape=rows.shape)
