@@ -273,6 +273,27 @@ def test_topics_within_branches_do_not_see_documents_that_are_aside() -> None:
     np.testing.assert_array_equal(seen[seen >= 0], branch[seen >= 0])
 
 
+def test_a_tree_begins_with_topics_of_branches_alone_at_the_learned_concentration() -> None:
+    """Documents that were put aside are among them; what sweeps across branches move is not."""
+    settings = settings_of(nhdp.bursty, **SHORT)
+    data = nhdp.prepare(repeated(7), settings)
+    branch = np.arange(len(data.cells.word)) % 3
+    found, home = starts.topics_within(branch, data, settings, at(0), np.float64)
+    together, _ = starts.topics_together(branch, data, settings, at(0), np.float64)
+    assert found.concentration == together.concentration != 100.0
+    learned = documents.at_concentration(data, found.concentration)
+    n_iterations = settings.inference.start_iterations
+    alone, its_home = starts.topics_apart(
+        branch, n_iterations, learned, settings, at(0), np.float64
+    )
+    np.testing.assert_array_equal(home, its_home)
+    np.testing.assert_array_equal(found.theta[:], alone.theta[:])
+    np.testing.assert_array_equal(found.phi[:], alone.phi[:])
+    assert found.tables is not None and alone.tables is not None
+    np.testing.assert_array_equal(found.tables, alone.tables)
+    assert (found.tables < data.cells.tokens).any()
+
+
 def test_a_part_of_documents_has_its_part_of_the_concentration() -> None:
     """Half of one document and all of another: by tokens two thirds."""
     settings = settings_of(nhdp.bursty, **SHORT)

@@ -301,46 +301,83 @@ def topics_within(
 ) -> tuple[AnyTopics, I64]:
     """Return topics that were found within branches, and the branch of each, int64 [T].
 
-    The topics of a branch see its pairs alone. If there are names, or bursts whose concentration
-    is to be learned, the topics of all branches are then swept together. branch: int64 [n_pairs],
-    of each pair. before: iterations of the start that were done.
+    The topics of a branch see its pairs alone. If there are names, the topics of all branches are
+    then swept together. For bursts, such sweeps learn the concentration alone: they move tokens
+    between branches, so topics are found within branches again, with what was learned. branch:
+    int64 [n_pairs], of each pair. before: iterations of the start that were done.
     """
-    counts, seen = counts_of(data), seen_in_parts(branch, data, context)
-    parts = [part for part in flat_starts.parts(seen, counts) if part.branch != ASIDE]
     n_inside, n_joint = iterations_within(data, settings)
-    done, total = before + len(parts), before + len(parts) + n_joint
+    n_parts = len(np.unique(branch))
+    total = before + n_parts + n_joint
     context.report(before, total)
-    flats = topics_inside(parts, n_inside, data, settings, context, dtype)
+    if not are_joint(data):
+        return topics_apart(branch, n_inside, data, settings, context, dtype)
+    counted = replace(context, report=lambda now, _: context.report(before + n_parts + now, total))
+    flat, home = topics_together(branch, data, settings, counted, dtype)
+    if data.bursts is None or data.seeds.names:
+        return flat, home
+    learned, n_iterations = flat.concentration, settings.inference.start_iterations
+    del flat
+    data = documents.at_concentration(data, learned)
+    apart, home = topics_apart(branch, n_iterations, data, settings, context, dtype)
+    return apart._replace(concentration=learned), home
+
+
+def topics_apart(
+    branch: I64,
+    n_iterations: int,
+    data: Data,
+    settings: Settings,
+    context: Context,
+    dtype: DTypeLike,
+) -> tuple[FlatTopics[PatchedTable], I64]:
+    """Return the topics that branches have by themselves, and the branch of each, int64 [T].
+
+    branch: int64 [n_pairs], of each pair; those of ``ASIDE`` are not seen.
+    """
+    counts = counts_of(data)
+    parts = [part for part in flat_starts.parts(branch, counts) if part.branch != ASIDE]
+    flats = topics_inside(parts, n_iterations, data, settings, context, dtype)
     found = [(flat.theta, flat.phi) for flat in flats]
     within = flat_starts.joined(parts, found, counts, data.seeds)
-    if not are_joint(data):
-        n_k = np.concatenate([flat.n_k for flat in flats])
-        return FlatTopics(within.theta, within.phi, n_k), within.branch
-    seats = [flat.tables for flat in flats]
-    del flats, found
+    tables = None
+    if data.bursts is not None:
+        tables = data.cells.tokens.astype(dtype)
+        for part, flat in zip(parts, flats, strict=True):
+            tables[branch == part.branch] = flat.tables
+    n_k = np.concatenate([flat.n_k for flat in flats])
+    return FlatTopics(within.theta, within.phi, n_k, tables), within.branch
+
+
+def topics_together(
+    branch: I64, data: Data, settings: Settings, context: Context, dtype: DTypeLike
+) -> tuple[FlatTopics[F64], I64]:
+    """Return topics that begin within branches and are then swept together, and their branches."""
+    n_inside, n_joint = iterations_within(data, settings)
+    seen = seen_in_parts(branch, data, context)
+    apart, home = topics_apart(seen, n_inside, data, settings, context, dtype)
     order = order_of(
         settings.model.truncation,
         len(data.cells.word),
         settings.inference,
         bursty=data.bursts is not None,
     )
-    branch, theta, phi = within.branch, converted(within.theta, dtype), turned(within.phi, dtype)
-    del within  # what is float64 goes before q(z) of all pairs is made
+    theta, phi, tables = converted(apart.theta, dtype), turned(apart.phi, dtype), apart.tables
+    del apart  # what is float64 goes before q(z) of all pairs is made
     begun = known(theta, phi, data, order, context, dtype)
-    if data.bursts is not None:
-        tables = data.cells.tokens.astype(dtype)
-        for part, own in zip(parts, seats, strict=True):
-            tables[seen == part.branch] = own
+    if data.bursts is not None and tables is not None:
         bursts.hand_on(begun.local, tables, data)
         changes_of(order).left(begun, data)
         data = data._replace(bursts=plan_together(data.bursts, n_joint))
-    told = replace(context, report=lambda now, _: context.report(done + now, total))
-    flat, live = fit_flat(begun, data, n_joint, order, told)
-    return flat, branch[live]
+    flat, live = fit_flat(begun, data, n_joint, order, context)
+    return flat, home[live]
 
 
 def are_joint(data: Data) -> bool:
-    """Return whether the topics of all branches are swept together, for names or for bursts."""
+    """Return whether the topics of all branches are swept together, for names or for bursts.
+
+    Names find words there, and the concentration of bursts is learned.
+    """
     return data.bursts is not None or bool(data.seeds.names)
 
 
