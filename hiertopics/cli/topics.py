@@ -145,7 +145,7 @@ def _topics(rows: list[dict[str, Any]], with_documents: bool) -> Grid:
             "share": f"{row.get('branch_share', row['weight']):.2%}",
             "own": f"{row['weight']:.2%}",
             "documents": row.get("branch_docs", row["n_docs"]),
-            "words": listed(row, "words"),
+            "words": _words(row),
             "top documents": listed(row, "documents") if with_documents else "",
         }
         for row in rows
@@ -154,6 +154,14 @@ def _topics(rows: list[dict[str, Any]], with_documents: bool) -> Grid:
     said = ["name"] * any(row.get("name") for row in rows)
     last = ["words", "top documents"][: 1 + with_documents]
     return to_table(lines, [*COLUMNS, *found, *said, *last], right=COLUMNS)
+
+
+def _words(row: dict[str, Any]) -> str:
+    """Return the words of a topic; of one that is called by parts of a name, those parts."""
+    from hiertopics.corpus.data.naming import in_parts
+    from hiertopics.runs.rows import listed
+
+    return in_parts(row["parts"], len(row["words"])) if row["parts"] else listed(row, "words")
 
 
 def _by_column(rows: list[dict[str, Any]]) -> Grid:

@@ -38,8 +38,9 @@ def node_rows(
 
     nodes: rows of the tree; None takes all that may be shown, parents first. documents: top
     documents of each node, for a record's ``documents``. labels: where there are
-    any, each record has a name and a note. names: each record has the automatic name, and the
-    share of its words that are not true of the node's siblings (None: without siblings).
+    any, each record has a name and a note. names: each record has the automatic name, the share of
+    its words that are not true of the node's siblings (None: without siblings), whether the branch
+    is mixed, and the words of each part of the name if it is.
     """
     return [
         {
@@ -72,10 +73,12 @@ def _labelled(labels: Labels, node: int) -> dict[str, str]:
     return {"name": label.name, "note": label.note}
 
 
-def _named(names: Names | None, node: int) -> dict[str, str | float | None]:
+def _named(names: Names | None, node: int) -> dict[str, Any]:
     if names is None:
         return {}
-    return {"auto_name": names.texts[node], "name_score": names.scores[node]}
+    parts = names.parts.get(node, [])
+    told = {"auto_name": names.texts[node], "name_score": names.scores[node]}
+    return {**told, "mixed": bool(parts), "parts": parts}
 
 
 BRANCH = ("branch_docs", "branch_share")

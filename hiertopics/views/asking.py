@@ -11,7 +11,7 @@ from typing import IO, Any, NamedTuple
 
 from hiertopics.base.errors import UsageError
 from hiertopics.base.files import to_json
-from hiertopics.corpus.data.naming import names_of
+from hiertopics.corpus.data.naming import in_order, names_of
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir, opened
@@ -82,7 +82,7 @@ def questions(run: RunDir, tree: Tree, nodes: Iterable[int]) -> Iterator[dict[st
     and share of tokens at or below it).
     """
     names, labels = names_of(tree, run.vocab), labels_of(run, quiet=True)
-    more = names_of(tree, run.vocab, N_WORDS)
+    ranked = in_order(tree, run.vocab)
     snippets = _snippets(run, tree)
 
     def called(node: int) -> str:
@@ -94,7 +94,7 @@ def questions(run: RunDir, tree: Tree, nodes: Iterable[int]) -> Iterator[dict[st
             "node": tree.id_of(node),
             "depth": int(tree.depth[node]),
             "name": names.texts[node],
-            "words": [run.vocab[word] for word in more.words[node]],
+            "words": [run.vocab[word] for word in ranked.top_words(node, N_WORDS)],
             "parents": [called(above) for above in tree.path(node)[:-1]],
             "siblings": [called(other) for other in siblings if other != node],
             "children": [called(other) for other in tree.children(node).tolist()],

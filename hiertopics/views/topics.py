@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hiertopics.base.errors import UsageError
 from hiertopics.base.visible import visible
 from hiertopics.corpus.data.groups import group_rows, groups_of
-from hiertopics.corpus.data.naming import Names, in_order, names_of
-from hiertopics.corpus.data.tree import Labels, Tree
+from hiertopics.corpus.data.naming import NAME, Names, in_order, names_of
+from hiertopics.corpus.data.tree import Labels, Tree, by_branch
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rows import BRANCH, node_rows
 from hiertopics.runs.rundir import RunDir, opened
@@ -18,6 +19,9 @@ from hiertopics.views.documents import documents_of
 from hiertopics.views.render import View, share
 
 WORDS = 10
+OF_BRANCH = (NAME, "branch")
+"""Orders by which a node's words are those of its branch."""
+
 FEW_WORDS = 5
 """Of the topics above and below one that is shown whole."""
 
@@ -37,10 +41,14 @@ def topics(
     """Return one record per topic, parents first; or, by group, one per group of documents.
 
     node: that topic alone, its record with more keys: ``share`` (of the tokens at or below it, in
-    words), ``telling`` (words that tell it from parent and siblings), ``above``, ``below``.
+    words), ``telling`` (words that tell it from parent and siblings), ``above``, ``below``, and of
+    a node of words with others below it ``branch_words``, the most probable words at or below it,
+    unless ``words`` are those of the branch by their order.
     words: top words, pairs of word and probability. words_by: their order, of ``naming.ORDERS``;
     None: ``prob``. auto_name: what the topic is called by itself; name_score: the share of the
     name's words that are not true of its siblings (``naming.name_scores``), None without any.
+    mixed: whether the branch holds several subjects (``naming.by_name``); parts: the words of each
+    part of the name if it does.
     docs: also as many top documents. by: None;
     "group", for backends with weights of groups; or a column of what is known of documents: then a
     record per topic and value (``bycolumn.by_column``), of the node alone where one is given.
@@ -88,10 +96,22 @@ def _whole(
     children = View(labels=labels).children(tree, node).tolist()
     return record | {
         "share": share(tree, node),
+        **({} if words_by in OF_BRANCH else _branch_words(tree, run.vocab, node, n_words)),
         "telling": [run.vocab[word] for word in telling],
         "above": [_short(run, tree, labels, names, other) for other in tree.path(node)[:-1]],
         "below": [_short(run, tree, labels, names, other) for other in children],
     }
+
+
+def _branch_words(
+    tree: Tree, vocab: Sequence[str], node: int, n_words: int
+) -> dict[str, list[list[str | float]]]:
+    """Return the most probable words at or below a node; nothing of a leaf or a vector."""
+    if tree.vectors is not None or not len(tree.children(node)):
+        return {}
+    below = replace(by_branch(tree), ranking=None)
+    best = below.top_words(node, n_words).tolist()
+    return {"branch_words": [[vocab[word], below.chance(node, word)] for word in best]}
 
 
 def _short(run: RunDir, tree: Tree, labels: Labels, names: Names, node: int) -> dict[str, Any]:
@@ -114,8 +134,7 @@ def topic_text(record: dict[str, Any]) -> str:
     lines += [f"{key}: {record[key]}" for key in ("note", "norm") if record.get(key)]
     if record["above"]:
         lines.append(f"above: {' > '.join(map(_named, record['above']))}")
-    if record["words"]:
-        lines.append(f"words: {', '.join(f'{word} {n:.4f}' for word, n in record['words'])}")
+    lines += _word_lines(record)
     if record["telling"]:
         lines.append(f"what tells it from its neighbours: {' '.join(record['telling'])}")
     if record["below"]:
@@ -125,6 +144,21 @@ def topic_text(record: dict[str, Any]) -> str:
         lines.append("documents:")
         lines += [f"  {part:.2f}  {name}" for name, part in record["documents"]]
     return "".join(f"{visible(line)}\n" for line in lines)
+
+
+def _word_lines(record: dict[str, Any]) -> list[str]:
+    """Return the lines of words; those of a branch stand before those of its own node."""
+    own, below = (_chances(record.get(key, [])) for key in ("words", "branch_words"))
+    if not below or below == own:
+        return [f"words: {own}"] if own else []
+    lines = [f"words at or below: {below}"]
+    if record["weight"] > 0 and own:
+        lines.append(f"words that stop here, {record['weight']:.2%} of the tokens: {own}")
+    return lines
+
+
+def _chances(words: Sequence[tuple[str, float]]) -> str:
+    return ", ".join(f"{word} {chance:.4f}" for word, chance in words)
 
 
 def _documents(record: dict[str, Any]) -> int:

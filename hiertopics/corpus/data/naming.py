@@ -3,18 +3,21 @@
 A node with nodes below it is called by what its branch has more of than the corpus and than the
 rest of its parent's branch; a leaf by frequent and exclusive words. Siblings have no word in common
 among their first ``APART`` ones. A phrase stands for the words that it is made of.
+
+Words that a whole branch has are often true of few of the branches below it. Such a branch is
+mixed, and its name has parts: the first words of the largest branches below.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import NamedTuple
 
 import numpy as np
 
-from hiertopics.base.arrays import F64, I64
+from hiertopics.base.arrays import F64, I64, Bools
 from hiertopics.base.errors import UsageError
 from hiertopics.corpus.data.tree import (
     FEW_TOKENS,
@@ -45,6 +48,15 @@ against: a word is true of a sibling where it is one of the most probable ones o
 JOINT = "_"
 """Stands between the words of a phrase."""
 
+MOST_PARTS = 4
+"""Most parts of the name of a mixed branch, ``APART`` words each."""
+
+LEAST_PART = 0.1
+"""Least share of a branch, its own tokens aside, that has a part of the name."""
+
+BETWEEN = " · "
+"""Stands between the parts of a name."""
+
 _TINY = np.finfo(float).tiny
 _NONE = np.empty(0, dtype=np.int64)
 
@@ -59,25 +71,55 @@ def by_name(tree: Tree, vocab: Sequence[str]) -> Tree:
     frequency and exclusivity, 2012). A single root has nothing to be told from: its own most
     probable words. A tree of vectors is returned as it is.
 
+    A branch with branches below it is mixed where more than half of its first ``NAME_WORDS`` words
+    are true of less than half of it: its ``parts`` are the first words of the largest branches
+    below. The ranking is the same with parts and without.
+
     vocab: the words, by column. Ties by column, and between siblings by row.
     """
     if tree.vectors is not None or not len(tree.shown):
         return tree
-    ranking = _scores(tree)
+    ranking = branch_tokens(tree)
+    holdings = _holdings(tree, ranking)
+    _rank(tree, ranking)
     for row in tree.shown.tolist():
         _join_phrases(ranking[row], vocab)
+    parts: dict[int, tuple[I64, ...]] = {}
+    named = replace(tree, ranking=ranking, parts=parts)
     inner = {ROOT, *tree.parent[tree.shown].tolist()}
-    for above in sorted(inner):
-        _part(ranking, tree.shown[tree.parent[tree.shown] == above])
-    return replace(tree, ranking=ranking)
+    for above in sorted(inner, reverse=True):  # from below: parts are words of the names there
+        siblings = tree.shown[tree.parent[tree.shown] == above]
+        _part(ranking, siblings)
+        parts |= _parts_of(named, vocab, siblings, holdings)
+    return named
 
 
 def name_words(tree: Tree, n_words: int = NAME_WORDS) -> list[I64]:
-    """Return the words of the automatic name of each row, by column.
+    """Return the words of the automatic name of each row, by column; of a mixed one all.
 
     tree: as ``by_name`` returns it.
     """
-    return [tree.top_words(row, n_words) for row in range(tree.n_nodes)]
+    return [_words_of(tree, row, n_words) for row in range(tree.n_nodes)]
+
+
+def called(tree: Tree, vocab: Sequence[str], row: int, n_words: int = NAME_WORDS) -> str:
+    """Return what a row is called by: its first words, or the parts of its name as ``in_parts``.
+
+    tree: as ``in_order`` returns it.
+    """
+    if row in tree.parts:
+        return in_parts(tuple([vocab[word] for word in part] for part in tree.parts[row]), n_words)
+    return " ".join(vocab[word] for word in tree.top_words(row, n_words))
+
+
+def in_parts(parts: Sequence[Sequence[str]], n_words: int = NAME_WORDS) -> str:
+    """Return a name in parts as text.
+
+    It is whole where names have room for ``NAME_WORDS`` words. Where they have less it is so many
+    first parts as fit, at least one.
+    """
+    fit = len(parts) if n_words >= NAME_WORDS else max(n_words // APART, 1)
+    return BETWEEN.join(" ".join(part) for part in parts[:fit])
 
 
 def name_scores(tree: Tree, names: Sequence[I64]) -> list[float | None]:
@@ -104,16 +146,43 @@ def name_scores(tree: Tree, names: Sequence[I64]) -> list[float | None]:
     return scores
 
 
-def _scores(tree: Tree) -> F64:
-    """Return the ranking of names before siblings are told apart, [n_nodes, n_words]."""
+class _Holdings(NamedTuple):
+    """What is known of the words of branches while their tokens are, bool [n_words] of each row.
+
+    more: the words that the branch has more of than the corpus; of rows with siblings. itself: the
+    words of which the branch has half of its tokens or more at its own node; of inner rows.
+    """
+
+    more: Mapping[int, Bools]
+    itself: Mapping[int, Bools]
+
+
+def _holdings(tree: Tree, tokens: F64) -> _Holdings:
+    """Return what tells mixed branches; tokens: as ``branch_tokens`` returns them."""
+    whole, single = root_tokens(tree, tokens), _single_root(tree)
+    n_whole = float(whole.sum())
+    inner = np.setdiff1d(np.intersect1d(tree.parent[tree.shown], tree.shown), single)
+    lower = tree.shown[np.isin(tree.parent[tree.shown], inner)]
+    more = {row: tokens[row] * n_whole > whole * tokens[row].sum() for row in lower.tolist()}
+    own = {row: 2 * tree.n_tokens[row] * tree.phi[row] >= tokens[row] for row in inner.tolist()}
+    return _Holdings(more, own)
+
+
+def _single_root(tree: Tree) -> list[int]:
+    """Return the root of a tree that has one, which is told from nothing; else no row."""
+    roots: list[int] = tree.shown[tree.parent[tree.shown] == ROOT].tolist()
+    return roots if len(roots) == 1 else []
+
+
+def _rank(tree: Tree, ranking: F64) -> None:
+    """Put the ranking of names before siblings are told apart in the place of branches' tokens."""
     # From the last row on tokens give way to ranks: those of a parent stand until its own turn.
-    ranking = branch_tokens(tree)
     whole = root_tokens(tree, ranking)
     corpus = whole / max(float(whole.sum()), _TINY)
     is_leaf = ~np.isin(np.arange(tree.n_nodes), tree.parent[tree.shown])
-    roots = tree.shown[tree.parent[tree.shown] == ROOT]
+    single = _single_root(tree)
     for row in tree.shown[::-1].tolist():
-        if len(roots) == 1 and row == roots[0]:
+        if row in single:
             continue
         above = int(tree.parent[row])
         if is_leaf[row]:
@@ -123,10 +192,8 @@ def _scores(tree: Tree) -> F64:
             rest = (whole if above == ROOT else ranking[above]) - ranking[row]
             ranking[row] = _excess(ranking[row], rest, corpus)
     others = tree.kind != NODE
-    if len(roots) == 1:
-        others[roots[0]] = True
+    others[single] = True
     ranking[others] = tree.phi[others]
-    return ranking
 
 
 def _excess(branch: F64, rest: F64, corpus: F64) -> F64:
@@ -194,6 +261,77 @@ def _part(ranking: F64, siblings: I64) -> None:
             ranking[row, word] = top + len(words) - place
 
 
+def _parts_of(
+    tree: Tree, vocab: Sequence[str], siblings: I64, holdings: _Holdings
+) -> dict[int, tuple[I64, ...]]:
+    """Return the parts of the names of mixed siblings, by row.
+
+    Nobody takes a first word of another sibling, or of another sibling's parts. tree: ranked, with
+    the parts of the nodes below.
+    """
+    first = {row: {*tree.top_words(row, APART).tolist()} for row in siblings.tolist()}
+    mixed = [row for row in first if _is_mixed(tree, row, holdings)]
+    parts: dict[int, tuple[I64, ...]] = {}
+    for row in sorted(mixed, key=lambda one: -float(tree.subtree_weight[one])):
+        others = [words for other, words in first.items() if other != row]
+        found = _parts_below(tree, vocab, row, holdings, set().union(*others))
+        if found:
+            parts[row] = found
+            first[row] |= {*found[0].tolist()}
+    return parts
+
+
+def _is_mixed(tree: Tree, row: int, holdings: _Holdings) -> bool:
+    """Tell whether most words of a name are true of less than half of what is below, by weight.
+
+    A word is true of a branch that has more of it than the corpus, and of all of them where most of
+    its tokens are at the node above them.
+    """
+    if row not in holdings.itself:
+        return False
+    name, children = tree.top_words(row, NAME_WORDS), tree.children(row)
+    weights = tree.subtree_weight[children]
+    true = np.array([holdings.more[child][name] for child in children.tolist()])
+    held = weights @ (true | holdings.itself[row][name])
+    return bool(2 * (2 * held < weights.sum()).sum() > len(name))
+
+
+def _parts_below(
+    tree: Tree, vocab: Sequence[str], row: int, holdings: _Holdings, taken: Set[int]
+) -> tuple[I64, ...]:
+    """Return the first words of the largest branches below a row, none of them twice or taken.
+
+    No part where these branches hold less than half of what is below: names of leaves are too
+    narrow to speak for the rest. Words of one part are of different stems: none is the beginning of
+    another one.
+    """
+    children = tree.children(row)
+    shares = tree.subtree_weight[children] / max(tree.subtree_weight[children].sum(), _TINY)
+    is_branch = np.array([child in holdings.itself for child in children.tolist()])
+    large = np.flatnonzero(is_branch & (shares >= LEAST_PART))[:MOST_PARTS]
+    seen, found = set(taken), []
+    for child in children[large].tolist() if 2 * shares[large].sum() >= 1 else ():
+        part: list[int] = []
+        for word in tree.top_words(child, AMONG).tolist():
+            if len(part) < APART and word not in seen and not _alike(vocab, word, part):
+                part.append(word)
+        seen.update(part)
+        if part:
+            found.append(np.array(part, dtype=np.int64))
+    return tuple(found) if len(found) > 1 else ()
+
+
+def _words_of(tree: Tree, row: int, n_words: int) -> I64:
+    """Return the words of a name; all of them where it has parts."""
+    return np.concatenate(tree.parts[row]) if row in tree.parts else tree.top_words(row, n_words)
+
+
+def _alike(vocab: Sequence[str], word: int, others: Sequence[int]) -> bool:
+    """Tell whether a word begins as one of some others, or one of them as the word."""
+    text = vocab[word]
+    return any(text.startswith(vocab[o]) or vocab[o].startswith(text) for o in others)
+
+
 def _best(scores: F64, n_words: int) -> I64:
     """Return the best words, the best one first, ties by column."""
     n_words = min(n_words, len(scores))
@@ -243,26 +381,27 @@ class Names(NamedTuple):
     """Automatic names of a tree's rows.
 
     words: the words of each name, by column. texts: the same as one string each. scores: see
-    ``name_scores``.
+    ``name_scores``. parts: of mixed branches alone, their words by part.
     """
 
     words: list[I64]
     texts: list[str]
     scores: list[float | None]
+    parts: Mapping[int, list[list[str]]]
 
 
-def names_of(
-    tree: Tree, vocab: Sequence[str], n_words: int = NAME_WORDS, words_by: str | None = None
-) -> Names:
+def names_of(tree: Tree, vocab: Sequence[str], words_by: str | None = None) -> Names:
     """Return the automatic names of a tree's rows; of vectors those of their most telling columns.
 
     Of vectors without telling columns names are empty. words_by: names are the first words by this
     order, one of ``ORDERS``; None: ``name``. Raises UsageError as ``in_order``.
     """
     ordered = in_order(tree, vocab, words_by)
-    if tree.vectors is not None and tree.has_words and words_by in (None, NAME):
-        ordered = by_name(tree, vocab)
-    words = name_words(ordered, n_words) if tree.has_words else [_NONE] * tree.n_nodes
+    words = name_words(ordered) if tree.has_words else [_NONE] * tree.n_nodes
+    texts = [called(ordered, vocab, row) if tree.has_words else "" for row in range(tree.n_nodes)]
+    parts = {
+        row: [[vocab[word] for word in part] for part in found]
+        for row, found in ordered.parts.items()
+    }
     del ordered  # as large as the tree, which scores measure by another array of this size
-    texts = [" ".join(vocab[word] for word in name) for name in words]
-    return Names(words, texts, name_scores(tree, words))
+    return Names(words, texts, name_scores(tree, words), parts)

@@ -124,6 +124,8 @@ class Tree:
     (``hiertopics.scoring.comparison``).
     transfer: only where the tree was held against those of resamples (``fitting.support``).
     ranking: float64 [n_nodes, n_words], what top words are ranked by; None: phi.
+    parts: of the rows whose name has parts, the words of each part, by column
+    (``corpus.data.naming``).
     counted: int64 [n_nodes], documents of each branch, only where theta tells
     (``corpus.data.membership``).
     """
@@ -140,6 +142,7 @@ class Tree:
     support: Support | None = None
     transfer: NodeSupport | None = None
     ranking: F64 | None = None
+    parts: Mapping[int, tuple[I64, ...]] = field(default_factory=dict)
     counted: I64 | None = None
 
     @property

@@ -13,7 +13,7 @@ import numpy as np
 
 from hiertopics.base.arrays import I64
 from hiertopics.base.visible import steady
-from hiertopics.corpus.data.naming import Names
+from hiertopics.corpus.data.naming import Names, called
 from hiertopics.corpus.data.tree import NONE, ROOT, SUPPORTED, Label, Labels, Tree
 
 LARGE = 200
@@ -93,10 +93,10 @@ class View(NamedTuple):
         return f"{name}: {words}" if name else words
 
     def words(self, tree: Tree, node: int, vocab: Sequence[str]) -> str:
-        """Return the top words of ``node``, separated by blanks; of a vector, its length."""
+        """Return the top words of ``node``, or the parts of its name; of a vector, its length."""
         if tree.vectors is not None and not tree.has_words:
             return f"norm {np.linalg.norm(tree.vectors[node]):.4g}"
-        return " ".join(vocab[word] for word in tree.top_words(node, self.n_words))
+        return called(tree, vocab, node, self.n_words)
 
     def document_names(self, node: int) -> str:
         """Return the top documents of ``node``, each with its share."""

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from hiertopics.base.visible import visible
+from hiertopics.corpus.data.naming import BETWEEN
 from hiertopics.corpus.data.tree import ROOT, Tree
 from hiertopics.views.render import View, is_weak
 from hiertopics.views.render.graphs import NO_XML
@@ -42,6 +43,9 @@ FULL = 0.97
 
 INK, PAPER, JOINED, FAINT = "#14202e", "#ffffff", "#eceff3", "#4a5868"
 GREY = (215.0, 0.12, 0.88)
+
+NO_BREAK = "\u00a0"
+"""A blank at which no line ends."""
 
 
 class Box(NamedTuple):
@@ -264,11 +268,15 @@ def _hues(tree: Tree, view: View, plan: Plan) -> dict[int, tuple[float, int]]:
 
 
 def _lines(text: str, letters: int, most: int) -> list[str]:
-    """Cut a text at blanks into lines of so many letters; a word that is too long is cut."""
+    """Cut a text at blanks into lines of so many letters; a word that is too long is cut.
+
+    What stands between the parts of a name ends a line and begins none.
+    """
     if letters < 2:
         return []
     found: list[str] = []
-    for word in text.split():
+    unbroken = text.replace(BETWEEN, f"{NO_BREAK}{BETWEEN.lstrip()}")
+    for word in filter(None, unbroken.split(" ")):
         if found and len(found[-1]) + 1 + len(word) <= letters:
             found[-1] += f" {word}"
         elif len(found) < most:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -186,8 +187,9 @@ class _Gathering:
         background = self._background()
         words = words_of(tree, layout, background, max(n_words, 1))
         branch_ids, branch_values = branch_words_of(tree, layout, background, max(n_words, 1))
-        called = self._called(tree, layout)
-        every = [*words.ids, *branch_ids, *words.telling, *called, np.empty(0, np.int64)]
+        called, parts = self._called(tree, layout), self._parts(layout)
+        some = [*words.ids, *branch_ids, *words.telling, *called, *chain.from_iterable(parts)]
+        every = [*some, np.empty(0, np.int64)]
         listed = np.unique(np.concatenate(every).astype(np.int64))
         frequency = np.zeros(len(run.vocab)) if background is None else background
         listed = listed[np.argsort(-frequency[listed], kind="stable")]
@@ -201,6 +203,8 @@ class _Gathering:
             nodes["branch_values"] = [shortened(values) for values in branch_values]
         nodes["telling"] = [self.number[ids].tolist() for ids in words.telling]
         nodes["called"] = [self.number[ids].tolist() for ids in called]
+        if any(parts):
+            nodes["parts"] = [[self.number[ids].tolist() for ids in name] for name in parts]
         flat = bool((layout.parent == ROOT).all())
         box.put("schema", SCHEMA)
         box.put("program", f"hiertopics {__version__}")
@@ -257,6 +261,10 @@ class _Gathering:
         if not tree.has_words:
             return [np.empty(0, dtype=np.int64)] * len(layout.rows)
         return [self.ranked.top_words(row, N_CALLED) for row in layout.rows.tolist()]
+
+    def _parts(self, layout: Layout) -> list[tuple[I64, ...]]:
+        """Return the words of the parts of each name, none of names without parts."""
+        return [self.ranked.parts.get(row, ()) for row in layout.rows.tolist()]
 
     def _part(self, run: RunDir, tree: Tree) -> Tree:
         """Return what the report shows of a run's tree."""

@@ -82,6 +82,7 @@ def comparison_part(
                 [other.vocab[word] for word in ranked.top_words(row, N_WORDS)]
                 for row in other_layout.rows.tolist()
             ],
+            **_parts(other, ranked, other_layout),
         },
         "mine": [first for first, _ in pairs],
         "other": [second for _, second in pairs],
@@ -90,6 +91,15 @@ def comparison_part(
     if other_shares is not None:
         part |= _moves(layout, shares, other_layout, other_shares, pairs, kept)
     return part
+
+
+def _parts(run: RunDir, ranked: Tree, layout: Layout) -> dict[str, Any]:
+    """Return the parts of the names of mixed branches; nothing where there are none."""
+    parts = [
+        [[run.vocab[word] for word in part] for part in ranked.parts.get(row, ())]
+        for row in layout.rows.tolist()
+    ]
+    return {"parts": parts} if any(parts) else {}
 
 
 def _moves(

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from hiertopics.base import files
 from hiertopics.base.errors import UsageError
 from hiertopics.base.visible import in_letters, steady, visible
-from hiertopics.corpus.data.naming import in_order
+from hiertopics.corpus.data.naming import in_order, in_parts
 from hiertopics.corpus.formats.trust import trusts
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir, opened
@@ -126,12 +126,17 @@ def _lead(parts: Mapping[str, Any]) -> str:
     """Return the paragraph above the map as HTML, for paper and without scripts."""
     nodes, words = parts["nodes"], parts["words"]
     names = nodes.get("name", [""] * len(nodes["id"]))
+    in_several: list[list[list[int]]] = nodes.get("parts", [[]] * len(names))
     called = [
-        name or " ".join(words[word] for word in first[:N_CALLED])
-        for name, first in zip(names, nodes["called"], strict=True)
+        name or in_parts(_in_words(words, whole or [first[:N_CALLED]]), N_CALLED)
+        for name, whole, first in zip(names, in_several, nodes["called"], strict=True)
     ]
     told = escape(visible(lead_text(parts.get("lead", ()), called)))
     return f'<p class="lead">{told}</p>\n' if told else ""
+
+
+def _in_words(words: Sequence[str], parts: Sequence[Sequence[int]]) -> list[list[str]]:
+    return [[words[word] for word in part] for part in parts]
 
 
 PAGE = Path(__file__).with_name("page")

@@ -24,8 +24,9 @@ class Comparison {
   }
 
   called(other, n) {
-    const { id, name, called } = this.part.nodes;
-    return `[${id[other]}] ${visible((name && name[other]) || called[other].slice(0, n).join(" "))}`;
+    const { id, name, called, parts } = this.part.nodes;
+    const auto = parts && parts[other].length ? inParts(parts[other], n) : called[other].slice(0, n).join(" ");
+    return `[${id[other]}] ${visible((name && name[other]) || auto)}`;
   }
 
   view() {

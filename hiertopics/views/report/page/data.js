@@ -54,6 +54,17 @@ function visible(text) {
   });
 }
 
+/** Words of a name, and of each of its parts; what stands between the parts. */
+const NAME_WORDS = 5;
+const APART = 2;
+const BETWEEN = " · ";
+
+/** Write a name in parts: all of them, or the first ones where there is little room. @param {string[][]} parts */
+function inParts(parts, n) {
+  const fit = n >= NAME_WORDS ? parts.length : Math.max(Math.floor(n / APART), 1);
+  return parts.slice(0, fit).map((part) => part.join(" ")).join(BETWEEN);
+}
+
 /** What the rest of the page reads: the parts, and what is derived from them. */
 class Data {
   /** @param {any} parts */
@@ -265,6 +276,12 @@ class Data {
   calledBy(node, n) {
     const ids = this.nodes.called[node];
     return ids.length ? ids.slice(0, n).map((id) => this.words[id]) : this.topWords(node, n);
+  }
+
+  /** Return what a node is called by: its first words, or the parts of its name. */
+  nameOf(node, n) {
+    const parts = this.nodes.parts && this.nodes.parts[node];
+    return parts && parts.length ? inParts(parts.map((part) => part.map((id) => this.words[id])), n) : this.calledBy(node, n).join(" ");
   }
 
   /** Return the most probable words of a node. */

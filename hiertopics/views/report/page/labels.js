@@ -54,7 +54,7 @@ class Labels {
 
   /** Return what a node is called: its name, else its first words. */
   called(node, n = 4) {
-    return this.of(node).name || this.data.calledBy(node, n).join(" ");
+    return this.of(node).name || this.data.nameOf(node, n);
   }
 
   /** Return the rows of labels.csv, the header first. */

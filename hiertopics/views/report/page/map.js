@@ -7,10 +7,10 @@ const STRIP = 28;
 const LANE = 190;
 const NARROW = 112;
 
-/** Cut a text into lines of so many letters, at blanks. */
+/** Cut a text into lines of so many letters, at blanks; what stands between parts begins none. */
 function lines(text, letters, most) {
   const found = [];
-  for (const word of text.split(" ")) {
+  for (const word of text.replaceAll(BETWEEN, `\u00a0${BETWEEN.trimStart()}`).split(" ")) {
     const last = found.length - 1;
     if (last >= 0 && found[last].length + word.length < letters) found[last] += ` ${word}`;
     else if (found.length < most) found.push(word);
@@ -235,7 +235,7 @@ class TopicMap {
     const name = labels.of(node).name;
     const letters = Math.floor((wide - 12) / 6.9);
     const room = high < 12 ? 0 : Math.max(Math.floor((high - 8) / 14), 1);
-    const text = visible(name || data.calledBy(node, 8).join(" "));
+    const text = visible(name || data.nameOf(node, 8));
     const written = lines(text, letters, room);
     const dim = this.hits && !this.hits.has(node);
     const title = `[${data.nodes.id[node]}] ${visible(labels.called(node, 8))}: ${count(data.nodes.branch_docs[node], "document")}, ${percent(data.nodes.below[node])} of all words`;

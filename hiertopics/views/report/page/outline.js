@@ -68,7 +68,7 @@ class Outline {
       },
     },
       h("span", { class: "twist", "aria-hidden": "true" }, hasChildren ? (isOpen ? "▾" : "▸") : ""), swatch,
-      h("span", { class: "what" }, labels.of(node).name && h("b", {}, told(labels.of(node).name), " "), told(data.calledBy(node, 7).join(" "))),
+      h("span", { class: "what" }, labels.of(node).name && h("b", {}, told(labels.of(node).name), " "), told(data.nameOf(node, 7))),
       h("span", { class: "docs" }, h("span", { class: "track", "aria-hidden": "true" }, bar), h("span", { class: "number" }, data.sizeText(node), h("span", { class: "unseen" }, flat ? " documents" : ` of all ${data.sizeNoun}`))));
     row.style.paddingInlineStart = `${data.depth[node] * 16 + 4}px`;
     return row;

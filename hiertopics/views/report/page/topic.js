@@ -28,8 +28,8 @@ function topicView(page, node) {
   const hasWordsBelow = isBranch && Boolean(data.nodes.branch_words);
   return [
     path.length > 0 && h("nav", { class: "crumbs", "aria-label": "Topics above" }, path.map((above) => topicLink(page, above, 2))),
-    h("h2", {}, h("span", { class: "id" }, `[${id}] `), told(name || data.calledBy(node, 5).join(" "))),
-    name && !isBranch && h("p", { class: "sub" }, told(data.calledBy(node, 8).join(" "))),
+    h("h2", {}, h("span", { class: "id" }, `[${id}] `), told(name || data.nameOf(node, 5))),
+    name && !isBranch && h("p", { class: "sub" }, told(data.nameOf(node, 8))),
     isBranch && chips(page, data.calledBy(node, 10)),
     facts(page, node),
     naming(page, node),
