@@ -108,6 +108,7 @@ def test_json_is_the_tree_file_and_csv_the_topics_file(call: Call, run: Path) ->
     ours, theirs = (json.loads((where / "tree.json").read_text()) for where in (Path(), run))
     for node in ours["nodes"]:
         assert node.pop("auto_name") and "name_score" in node
+        assert node.pop("mixed") is bool(node.pop("parts"))
         del node["name_score"], node["branch_docs"], node["branch_share"]
     assert ours == theirs
     rows, others = (

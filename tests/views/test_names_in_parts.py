@@ -1,0 +1,148 @@
+"""The name of a mixed branch is the same in every view, and its parts stand in records."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from mixed_trees import FIRST_LEAF, MIXED, NAMES, PARTS, PURE, VOCAB, mixed_tree
+from scipy import sparse
+
+import hiertopics
+from hiertopics.runs.rundir import RunDir
+from hiertopics.views.render import View
+from hiertopics.views.render.figure import to_svg
+from hiertopics.views.topics import topic_text
+from hiertopics.views.topictree import TopicTree
+
+Call = Callable[..., Any]
+NAME, LONGER = NAMES[MIXED], "chess board pawn king gambit rook"
+
+
+@pytest.fixture
+def run(copied: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> RunDir:
+    """Return a run with the tree, and theta for it."""
+    opened, tree = RunDir(copied("nhdp-variational")), mixed_tree()
+    n_docs = len(opened.theta.indptr) - 1
+    theta = np.random.default_rng(2).dirichlet(np.full(tree.n_nodes, 0.3), n_docs)
+    shares = sparse.csr_array(theta)
+    made = {"tree": tree, "supported_tree": tree, "vocab": VOCAB, "theta": shares}
+    for name, value in made.items():
+        monkeypatch.setitem(opened.__dict__, name, value)
+    return opened
+
+
+def newick_names(text: str) -> list[str]:
+    """Return the labels of a Newick tree: quoted ones, in which two quotes stand for one."""
+    return [label.replace("''", "'") for label in re.findall(r"'((?:[^']|'')*)'", text)]
+
+
+@pytest.mark.parametrize("form", ["text", "html", "dot", "newick"])
+@pytest.mark.parametrize("words", [5, 6, 10])
+def test_views_of_words_show_the_whole_name_and_no_word_after_it(
+    run: RunDir, form: str, words: int
+) -> None:
+    text = hiertopics.show_tree(run, format=form, words=words)
+    end = {"text": "\n", "html": " <small>", "dot": '"]', "newick": "'"}[form]
+    name = NAME.replace("·", "&#183;") if form == "html" else NAME
+    assert text.count(f"{name}{end}") == 1
+    assert LONGER[: len(NAMES[PURE])] in text
+
+
+def test_a_name_in_parts_is_one_quoted_label_of_newick(run: RunDir) -> None:
+    labels = newick_names(hiertopics.show_tree(run, format="newick", words=8))
+    assert f"{MIXED} {NAME}" in labels and len(labels) == run.tree.n_nodes
+
+
+def test_a_name_in_parts_comes_back_from_graphml(run: RunDir) -> None:
+    graph = ElementTree.fromstring(hiertopics.show_tree(run, format="graphml").encode())
+    space = "{http://graphml.graphdrawing.org/xmlns}"
+    node = graph.find(f".//{space}node[@id='{MIXED}']")
+    assert node is not None
+    data = {one.get("key"): one.text for one in node.iter(f"{space}data")}
+    assert data["auto_name"] == NAME and "·" not in str(data["words"])
+
+
+def test_records_tell_that_a_branch_is_mixed_and_keep_their_fields(run: RunDir) -> None:
+    topics = {row["id"]: row for row in hiertopics.topics(run)}
+    told = json.loads(hiertopics.show_tree(run, format="json"))
+    nodes = {row["id"]: row for row in told["nodes"]}
+    for row in (topics[MIXED], nodes[MIXED], *hiertopics.topics(run, MIXED)):
+        assert row["auto_name"] == NAME and row["mixed"] is True
+        assert row["parts"] == PARTS
+        assert row["words"][0][0] == "common"
+    assert (topics[PURE]["mixed"], topics[PURE]["parts"]) == (False, [])
+    rows = csv.DictReader(io.StringIO(hiertopics.show_tree(run, format="csv")))
+    assert {int(row["id"]): row["auto_name"] for row in rows}[MIXED] == NAME
+
+
+def test_a_name_of_the_user_wins(run: RunDir) -> None:
+    hiertopics.label(run, MIXED, "pastimes")
+    assert f"pastimes: {NAME}\n" in hiertopics.show_tree(run)
+    (record,) = hiertopics.topics(run, MIXED)
+    assert topic_text(record).startswith(f"[{MIXED}] pastimes\n")
+
+
+def test_a_notebook_shows_it(run: RunDir) -> None:
+    tree = TopicTree.of(run.tree, VOCAB)
+    assert f"{NAME}\n" in str(tree) and f"{NAME}\n" in repr(tree)
+    assert NAME.replace("·", "&#183;") in tree._repr_html_()
+
+
+def test_lines_of_the_figure_end_with_a_part_and_begin_with_none(run: RunDir) -> None:
+    ranked = hiertopics.show_tree(run, format="svg", width=70)
+    lines = re.findall(r"<tspan[^>]*>(.*?)</tspan>", ranked)
+    assert any(line.endswith("\u00a0·") or "\u00a0· " in line for line in lines)
+    assert not any(line.lstrip().startswith("·") for line in lines)
+    narrow = to_svg(TopicTree.of(run.tree, VOCAB), VOCAB, View(width=50.0))
+    assert "·" not in narrow, "words by probability have no parts"
+
+
+def test_the_page_has_the_parts_and_its_paragraph_the_name(run: RunDir, tmp_path: Path) -> None:
+    hiertopics.report(run, run, output=tmp_path / "a.html", json=tmp_path / "a.json")
+    data = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
+    nodes, words = data["nodes"], data["words"]
+    parts = dict(zip(nodes["id"], nodes["parts"], strict=True))
+    assert [[words[word] for word in part] for part in parts.pop(MIXED)] == PARTS
+    assert not any(parts.values())
+    other = data["comparison"]["nodes"]
+    assert other["parts"][other["id"].index(MIXED)] == PARTS
+    page = (tmp_path / "a.html").read_text(encoding="utf-8")
+    lead = re.search(r'<p class="lead">(.*?)</p>', page)
+    assert lead is not None and f"{NAME} (" in lead[1]
+
+
+def test_a_page_without_mixed_branches_has_no_parts(
+    finished: Callable[..., Path], tmp_path: Path
+) -> None:
+    hiertopics.report(
+        finished("hlda-variational"), output=tmp_path / "a.html", json=tmp_path / "a.json"
+    )
+    assert "parts" not in json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))["nodes"]
+
+
+def test_an_inner_node_is_told_by_the_words_at_or_below_it_before_its_own(run: RunDir) -> None:
+    (record,) = hiertopics.topics(run, MIXED, words=3)
+    tokens = run.tree.below(run.tree.phi * run.tree.n_tokens[:, None])[MIXED]
+    assert [word for word, _ in record["branch_words"]] == ["ball", "vote", "balls"]
+    chances = [chance for _, chance in record["branch_words"]]
+    np.testing.assert_allclose(chances, np.sort(tokens)[::-1][:3] / tokens.sum())
+    lines = topic_text(record).splitlines()
+    (below,) = (at for at, line in enumerate(lines) if line.startswith("words at or below: ball "))
+    assert re.match(r"words that stop here, 0\.\d\d% of the tokens: common ", lines[below + 1])
+
+
+def test_a_leaf_and_an_order_of_branches_have_their_words_alone(run: RunDir) -> None:
+    of_branch = hiertopics.topics(run, MIXED, words_by="branch")
+    for record in (*hiertopics.topics(run, FIRST_LEAF), *of_branch):
+        assert "branch_words" not in record
+        text = topic_text(record)
+        assert text.count("\nwords: ") == 1 and "stop here" not in text
