@@ -10,7 +10,7 @@ from hiertopics.corpus.data.tree import NODE, Tree
 
 VOCAB = (
     "common", "ball", "balls", "goal", "team", "vote", "law", "party", "chess", "board", "pawn",
-    "king", "gambit", "rook", "tempo", "choir", "file", "disk", "page",
+    "king", "gambit", "rook", "tempo", "choir", "file", "disk", "page", "votes",
 )  # fmt: skip
 PARENT = (-1, 0, 0, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7)
 MIXED, PURE, FIRST_LEAF = 1, 2, 8

@@ -106,8 +106,27 @@ def test_no_word_stands_in_a_name_twice_and_no_two_of_a_part_have_one_stem() -> 
     tree = mixed_tree()
     assert [VOCAB[word] for word in by_name(tree, VOCAB).top_words(3, 2)] == ["ball", "balls"]
     assert parts(tree)[MIXED][0] == ["ball", "goal"]
-    words = name_words(by_name(tree, VOCAB))[MIXED].tolist()
-    assert len(set(words)) == len(words)
+    third = {"ball": 60, "balls": 50, "file": 20}, {"vote": 55, "votes": 45, "file": 18}
+    below = [words for words in (*third, MUSIC, CHESS, CHESS) for _ in range(2)]
+    first, second, _ = parts(tree_of(PARENT, planted(below)))[MIXED]
+    assert first == ["ball", "file"] and second[0] == "vote" and second[1] not in {"votes", "file"}
+
+
+def test_what_is_below_a_mixed_branch_is_called_by_its_words() -> None:
+    """So the name of a group begins with the words of its part, though the group is mixed, too."""
+    subjects = ({"ball": 80}, {"goal": 70}, {"team": 60})
+    parent = [-1, 0, 0, 1, 1, 1, 2, 2]
+    tokens: dict[int, Mapping[str, float]] = {6: CHESS, 7: CHESS}
+    for group, below in ((3, subjects), (4, (VOTES,)), (5, (MUSIC,))):
+        for words in below:
+            subgroup = len(parent)
+            tokens |= {subgroup + 1: words, subgroup + 2: words}
+            parent += [group, subgroup, subgroup]
+    assert parts(tree_of(parent, tokens)) == {1: [["ball", "goal"], ["vote", "law"], PARTS[2]]}
+    alone = [-1, 0, 0, 1, 1, 1, 2, 2, *np.repeat([3, 4, 5], 2).tolist()]
+    below = [words for words in subjects for _ in range(2)]
+    found = parts(tree_of(alone, {6: CHESS, 7: CHESS} | dict(enumerate(below, 8))))
+    assert [part[0] for part in found[1]] == ["ball", "goal", "team"]
 
 
 @pytest.mark.parametrize("n_words", [1, 2, 3, 4, 5, 8])

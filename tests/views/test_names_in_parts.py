@@ -17,9 +17,9 @@ from mixed_trees import FIRST_LEAF, MIXED, NAMES, PARTS, PURE, VOCAB, mixed_tree
 from scipy import sparse
 
 import hiertopics
+from hiertopics.cli import topics as table
 from hiertopics.runs.rundir import RunDir
-from hiertopics.views.render import View
-from hiertopics.views.render.figure import to_svg
+from hiertopics.views.report import gathering
 from hiertopics.views.topics import topic_text
 from hiertopics.views.topictree import TopicTree
 
@@ -97,13 +97,21 @@ def test_a_notebook_shows_it(run: RunDir) -> None:
     assert NAME.replace("·", "&#183;") in tree._repr_html_()
 
 
-def test_lines_of_the_figure_end_with_a_part_and_begin_with_none(run: RunDir) -> None:
-    ranked = hiertopics.show_tree(run, format="svg", width=70)
-    lines = re.findall(r"<tspan[^>]*>(.*?)</tspan>", ranked)
-    assert any(line.endswith("\u00a0·") or "\u00a0· " in line for line in lines)
-    assert not any(line.lstrip().startswith("·") for line in lines)
-    narrow = to_svg(TopicTree.of(run.tree, VOCAB), VOCAB, View(width=50.0))
-    assert "·" not in narrow, "words by probability have no parts"
+@pytest.mark.parametrize(
+    ("width", "expected"),
+    [
+        (105.0, ["ball goal ·", "vote law ·", "tempo choir"]),
+        (120.0, ["ball goal · vote law ·", "tempo choir"]),
+        (70.0, ["ball", "goal ·", "vote law ·", "tempo", "choir"]),
+    ],
+)
+def test_lines_of_the_figure_end_where_a_part_does(
+    run: RunDir, width: float, expected: list[str]
+) -> None:
+    """Where a part is wider than a box its words stand on lines of their own."""
+    figure = hiertopics.show_tree(run, format="svg", width=width)
+    boxes = [re.findall(r"<tspan[^>]*>(.*?)</tspan>", text) for text in figure.split("<g")]
+    assert expected in boxes
 
 
 def test_the_page_has_the_parts_and_its_paragraph_the_name(run: RunDir, tmp_path: Path) -> None:
@@ -120,6 +128,23 @@ def test_the_page_has_the_parts_and_its_paragraph_the_name(run: RunDir, tmp_path
     assert lead is not None and f"{NAME} (" in lead[1]
 
 
+def test_the_page_knows_the_words_of_parts_of_nodes_that_it_leaves_out(
+    run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gathering, "N_CALLED", 1)
+    place = {"output": tmp_path / "a.html", "json": tmp_path / "a.json"}
+    hiertopics.report(run, cut="2", words=1, text=False, **place)
+    data = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
+    (parts,) = filter(None, data["nodes"]["parts"])
+    assert [[data["words"][word] for word in part] for part in parts] == PARTS
+
+
+def test_the_table_of_topics_shows_the_name_and_the_records_words_by_rank(run: RunDir) -> None:
+    rows = hiertopics.topics(run, words_by="name")
+    assert f"  {NAME}\n" in str(table._topics(rows, False))
+    assert [word for word, _ in rows[MIXED]["words"]][:2] == ["ball", "vote"]
+
+
 def test_a_page_without_mixed_branches_has_no_parts(
     finished: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -133,6 +158,8 @@ def test_an_inner_node_is_told_by_the_words_at_or_below_it_before_its_own(run: R
     (record,) = hiertopics.topics(run, MIXED, words=3)
     tokens = run.tree.below(run.tree.phi * run.tree.n_tokens[:, None])[MIXED]
     assert [word for word, _ in record["branch_words"]] == ["ball", "vote", "balls"]
+    (root,) = hiertopics.topics(run, 0, words=2)
+    assert [word for word, _ in root["branch_words"]] == ["ball", "chess"]
     chances = [chance for _, chance in record["branch_words"]]
     np.testing.assert_allclose(chances, np.sort(tokens)[::-1][:3] / tokens.sum())
     lines = topic_text(record).splitlines()

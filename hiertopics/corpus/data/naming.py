@@ -73,7 +73,8 @@ def by_name(tree: Tree, vocab: Sequence[str]) -> Tree:
 
     A branch with branches below it is mixed where more than half of its first ``NAME_WORDS`` words
     are true of less than half of it: its ``parts`` are the first words of the largest branches
-    below. The ranking is the same with parts and without.
+    below. What is below a mixed branch is called by its words. The ranking is the same with parts
+    and without.
 
     vocab: the words, by column. Ties by column, and between siblings by row.
     """
@@ -84,14 +85,22 @@ def by_name(tree: Tree, vocab: Sequence[str]) -> Tree:
     _rank(tree, ranking)
     for row in tree.shown.tolist():
         _join_phrases(ranking[row], vocab)
-    parts: dict[int, tuple[I64, ...]] = {}
-    named = replace(tree, ranking=ranking, parts=parts)
-    inner = {ROOT, *tree.parent[tree.shown].tolist()}
-    for above in sorted(inner, reverse=True):  # from below: parts are words of the names there
-        siblings = tree.shown[tree.parent[tree.shown] == above]
+    families = [
+        tree.shown[tree.parent[tree.shown] == above]
+        for above in np.unique(tree.parent[tree.shown]).tolist()
+    ]
+    for siblings in families:
         _part(ranking, siblings)
-        parts |= _parts_of(named, vocab, siblings, holdings)
-    return named
+    named = replace(tree, ranking=ranking)
+    parts: dict[int, tuple[I64, ...]] = {}
+    in_mixed: set[int] = set()
+    for siblings in families:
+        above = int(tree.parent[siblings[0]])
+        if above in parts or above in in_mixed:
+            in_mixed.update(siblings.tolist())
+        else:
+            parts |= _parts_of(named, vocab, siblings, holdings)
+    return replace(named, parts=parts)
 
 
 def name_words(tree: Tree, n_words: int = NAME_WORDS) -> list[I64]:
@@ -266,8 +275,7 @@ def _parts_of(
 ) -> dict[int, tuple[I64, ...]]:
     """Return the parts of the names of mixed siblings, by row.
 
-    Nobody takes a first word of another sibling, or of another sibling's parts. tree: ranked, with
-    the parts of the nodes below.
+    Nobody takes a first word of another sibling, or of another sibling's parts. tree: ranked.
     """
     first = {row: {*tree.top_words(row, APART).tolist()} for row in siblings.tolist()}
     mixed = [row for row in first if _is_mixed(tree, row, holdings)]
@@ -299,7 +307,7 @@ def _is_mixed(tree: Tree, row: int, holdings: _Holdings) -> bool:
 def _parts_below(
     tree: Tree, vocab: Sequence[str], row: int, holdings: _Holdings, taken: Set[int]
 ) -> tuple[I64, ...]:
-    """Return the first words of the largest branches below a row, none of them twice or taken.
+    """Return first words of the largest branches below a row, none of them twice or taken.
 
     No part where these branches hold less than half of what is below: names of leaves are too
     narrow to speak for the rest. Words of one part are of different stems: none is the beginning of

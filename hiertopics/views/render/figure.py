@@ -44,9 +44,6 @@ FULL = 0.97
 INK, PAPER, JOINED, FAINT = "#14202e", "#ffffff", "#eceff3", "#4a5868"
 GREY = (215.0, 0.12, 0.88)
 
-NO_BREAK = "\u00a0"
-"""A blank at which no line ends."""
-
 
 class Box(NamedTuple):
     """A rectangle of the figure. rest: nodes that are joined in it; none in the box of a node."""
@@ -268,15 +265,14 @@ def _hues(tree: Tree, view: View, plan: Plan) -> dict[int, tuple[float, int]]:
 
 
 def _lines(text: str, letters: int, most: int) -> list[str]:
-    """Cut a text at blanks into lines of so many letters; a word that is too long is cut.
+    """Cut a text into lines of so many letters, between parts of a name or at blanks.
 
-    What stands between the parts of a name ends a line and begins none.
+    A word that is too long is cut.
     """
     if letters < 2:
         return []
     found: list[str] = []
-    unbroken = text.replace(BETWEEN, f"{NO_BREAK}{BETWEEN.lstrip()}")
-    for word in filter(None, unbroken.split(" ")):
+    for word in _units(text, letters):
         if found and len(found[-1]) + 1 + len(word) <= letters:
             found[-1] += f" {word}"
         elif len(found) < most:
@@ -284,6 +280,17 @@ def _lines(text: str, letters: int, most: int) -> list[str]:
         else:
             break
     return [line if len(line) <= letters else f"{line[: letters - 1]}…" for line in found]
+
+
+def _units(text: str, letters: int) -> Iterator[str]:
+    """Yield what a line holds whole: a part of a name with what stands behind it, or a word."""
+    *first, last = text.split(BETWEEN)
+    for part, end in (*((part, BETWEEN.rstrip()) for part in first), (last, "")):
+        if first and len(part + end) <= letters:
+            yield part + end
+        elif words := part.split():
+            yield from words[:-1]
+            yield words[-1] + end
 
 
 def _colour(hue: float, saturation: float, lightness: float) -> str:

@@ -7,10 +7,21 @@ const STRIP = 28;
 const LANE = 190;
 const NARROW = 112;
 
-/** Cut a text into lines of so many letters, at blanks; what stands between parts begins none. */
+/** Return what a line holds whole: a part of a name with what stands behind it, or a word. */
+function units(text, letters) {
+  const parts = text.split(BETWEEN);
+  return parts.flatMap((part, i) => {
+    const end = i < parts.length - 1 ? BETWEEN.trimEnd() : "";
+    if (parts.length > 1 && part.length + end.length <= letters) return [part + end];
+    const words = part.split(" ");
+    return [...words.slice(0, -1), words.at(-1) + end];
+  });
+}
+
+/** Cut a text into lines of so many letters, between parts of a name or at blanks. */
 function lines(text, letters, most) {
   const found = [];
-  for (const word of text.replaceAll(BETWEEN, `\u00a0${BETWEEN.trimStart()}`).split(" ")) {
+  for (const word of units(text, letters)) {
     const last = found.length - 1;
     if (last >= 0 && found[last].length + word.length < letters) found[last] += ` ${word}`;
     else if (found.length < most) found.push(word);
