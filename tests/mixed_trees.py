@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pytest
+from scipy import sparse
 
 from hiertopics.corpus.data.tree import NODE, Tree
+from hiertopics.runs.rundir import RunDir
 
 VOCAB = (
     "common", "ball", "balls", "goal", "team", "vote", "law", "party", "chess", "board", "pawn",
@@ -66,3 +69,14 @@ def mixed_tree() -> Tree:
     Groups of branch ``MIXED`` have no word in common, those of branch ``PURE`` most of theirs.
     """
     return tree_of(PARENT, {0: {"common": 90}} | planted(LEAVES))
+
+
+def with_mixed_tree(run: RunDir, patch: pytest.MonkeyPatch) -> RunDir:
+    """Return a run with the tree in its memory, and with theta for it."""
+    tree, n_docs = mixed_tree(), len(run.theta.indptr) - 1
+    theta = np.random.default_rng(2).dirichlet(np.full(tree.n_nodes, 0.3), n_docs)
+    shares = sparse.csr_array(theta)
+    made = {"tree": tree, "supported_tree": tree, "vocab": VOCAB, "theta": shares}
+    for name, value in made.items():
+        patch.setitem(run.__dict__, name, value)
+    return run

@@ -124,8 +124,8 @@ def test_what_is_below_a_mixed_branch_is_called_by_its_words() -> None:
             parent += [group, subgroup, subgroup]
     assert parts(tree_of(parent, tokens)) == {1: [["ball", "goal"], ["vote", "law"], PARTS[2]]}
     alone = [-1, 0, 0, 1, 1, 1, 2, 2, *np.repeat([3, 4, 5], 2).tolist()]
-    below = [words for words in subjects for _ in range(2)]
-    found = parts(tree_of(alone, {6: CHESS, 7: CHESS} | dict(enumerate(below, 8))))
+    leaves = dict(enumerate([words for words in subjects for _ in range(2)], 8))
+    found = parts(tree_of(alone, {6: CHESS, 7: CHESS} | leaves))
     assert [part[0] for part in found[1]] == ["ball", "goal", "team"]
 
 

@@ -13,8 +13,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from mixed_trees import FIRST_LEAF, MIXED, NAMES, PARTS, PURE, VOCAB, mixed_tree
-from scipy import sparse
+from mixed_trees import FIRST_LEAF, MIXED, NAMES, PARTS, PURE, VOCAB, with_mixed_tree
 
 import hiertopics
 from hiertopics.cli import topics as table
@@ -30,14 +29,7 @@ NAME, LONGER = NAMES[MIXED], "chess board pawn king gambit rook"
 @pytest.fixture
 def run(copied: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> RunDir:
     """Return a run with the tree, and theta for it."""
-    opened, tree = RunDir(copied("nhdp-variational")), mixed_tree()
-    n_docs = len(opened.theta.indptr) - 1
-    theta = np.random.default_rng(2).dirichlet(np.full(tree.n_nodes, 0.3), n_docs)
-    shares = sparse.csr_array(theta)
-    made = {"tree": tree, "supported_tree": tree, "vocab": VOCAB, "theta": shares}
-    for name, value in made.items():
-        monkeypatch.setitem(opened.__dict__, name, value)
-    return opened
+    return with_mixed_tree(RunDir(copied("nhdp-variational")), monkeypatch)
 
 
 def newick_names(text: str) -> list[str]:
