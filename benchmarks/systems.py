@@ -43,7 +43,10 @@ OURS = (*TREES, *FLAT)
 AVERAGED = ("nhdp-gibbs", "hlda-gibbs", "tssb-mcmc", "hdp-gibbs", "chdp-gibbs", "lda-gibbs")
 """Samplers: they keep draws, over which their predictions are averaged."""
 
-STEADY = ("nhdp-variational", "multinomial")
+BURSTS = "-bursts"
+"""Ends the name of a backend that is fitted with ``model.bursts: document``."""
+
+STEADY = ("nhdp-variational", f"nhdp-variational{BURSTS}", "multinomial")
 """Systems that draw nothing: every seed gives the same bytes."""
 
 OF_NUMBERS = ("hca-variational",)
@@ -83,6 +86,8 @@ STANDARD = (
     "multinomial",
     "hdp-cvb0",
     f"hdp-cvb0{ARRANGED}",
+    f"nhdp-variational{BURSTS}",
+    f"hdp-cvb0{BURSTS}",
     "lda-gibbs",
     f"lda-gibbs{ARRANGED}",
     "tomotopy-hlda",
@@ -102,11 +107,13 @@ STANDARD = (
     "hdp-pcvb0",
     "hdp-gibbs",
     f"hdp-gibbs{ARRANGED}",
+    f"hdp-gibbs{BURSTS}",
     "chdp-variational",
     "hdp-cvb",
     "hdp-pcvb",
     "chdp-gibbs",
     "nhdp-gibbs",
+    f"nhdp-gibbs{BURSTS}",
     "hlda-gibbs",
     "tssb-mcmc",
     "hca-variational",
@@ -275,7 +282,7 @@ class Cell:
 
     def _make(self, run: Path, docs: Path | None) -> list[Finished]:
         """Make the tree of all training documents, or of those in a file; return what was run."""
-        if self.system in OURS:
+        if self.system.removesuffix(BURSTS) in OURS:
             return [self._fit(self.system, run, None)]
         if self.system.endswith(ARRANGED):
             return self._arrange(self.system.removesuffix(ARRANGED), run, docs)
@@ -283,8 +290,8 @@ class Cell:
 
     def _fit(self, backend: str, run: Path, part: Path | None) -> Finished:
         holdout = self.split if part is None else "none"
-        options = ("--backend", backend, "--holdout", holdout, "--seed", self.seed, "--run", run)
-        return self._hiertopics("fit", part or self.place.path, *options, "-q")
+        options = ("--backend", variant(backend), "--holdout", holdout, "--seed", self.seed)
+        return self._hiertopics("fit", part or self.place.path, *options, "--run", run, "-q")
 
     def _arrange(self, backend: str, run: Path, docs: Path | None) -> list[Finished]:
         flat, file = self._flat(run), run.with_suffix(".npz")
@@ -322,7 +329,7 @@ class Cell:
         """Score by the program's own inference and by the one scorer of the benchmarks."""
         base = self.system.removesuffix(ARRANGED)
         run = self._flat(self._run) if self.system.endswith(ARRANGED) else self._run
-        average = ("--average",) if base in AVERAGED else ()
+        average = ("--average",) if base.removesuffix(BURSTS) in AVERAGED else ()
         said = json.loads(
             self._hiertopics("eval", run, "--heldout", "--cache", "--json", *average).stdout
         )
@@ -343,7 +350,7 @@ class Cell:
         return {"levels": whole["levels"], "cut_levels": said["levels"]}
 
     def _supported(self) -> Record:
-        how = self._natively() if self.system in OURS else self._against()
+        how = self._natively() if self.system.removesuffix(BURSTS) in OURS else self._against()
         said = json.loads(self._hiertopics("support", self._run, *how, "--json").stdout)
         changed = {key: value for key, value in said["settings"].items() if key != "against"}
         return {"support": {**{name: said[name] for name in SUPPORT}, "settings": changed}}
@@ -368,6 +375,11 @@ class Cell:
         again = self._folder / "again"
         self._make(again, None)
         return {"same_bytes": all(digest(self._run / n) == digest(again / n) for n in COMPARED)}
+
+
+def variant(name: str) -> str:
+    """Return what ``fit --backend`` is given: BACKEND, or BACKEND:bursts of a name with BURSTS."""
+    return f"{name.removesuffix(BURSTS)}:bursts" if name.endswith(BURSTS) else name
 
 
 def written(folder: Path) -> list[object]:
@@ -397,9 +409,9 @@ def digest(path: Path) -> str:
 
 def compile_kernels(system: str, sample: Path, folder: Path) -> None:
     """Fit our backend behind ``system`` to a small corpus: numba keeps what it compiles."""
-    backend = system.removesuffix(NULL).removesuffix(ARRANGED)
-    if backend in OURS and backend not in OF_NUMBERS:
-        words = ("--backend", backend, "--iterations", 2, "--run", folder / backend, "-q")
+    name = system.removesuffix(NULL).removesuffix(ARRANGED)
+    if name.removesuffix(BURSTS) in OURS and name not in OF_NUMBERS:
+        words = ("--backend", variant(name), "--iterations", 2, "--run", folder / name, "-q")
         process.run(process.hiertopics("fit", sample, *words))
 
 

@@ -33,6 +33,7 @@ from benchmarks.record import Task, agreed, cells, pending, places, stranger
 from benchmarks.record_store import Shared, Store
 from benchmarks.systems import (
     AVERAGED,
+    BURSTS,
     MADE,
     OURS,
     PROGRAMS,
@@ -313,6 +314,23 @@ def test_a_system_that_does_not_apply_runs_nothing_and_says_so(
     assert not begun
     said = "does not apply: it observes rows of numbers, not counts of words"
     assert text([found], "hca-variational")["triplets_1"] == said
+
+
+@pytest.mark.parametrize("system", ["nhdp-variational-bursts", "hdp-gibbs-bursts"])
+def test_a_bursty_system_is_a_backend_that_is_given_bursts(
+    system: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[list[str]] = []
+
+    def run(words: list[str], **_: Any) -> None:
+        begun.append(words)
+        raise CommandFailed("enough")
+
+    monkeypatch.setattr(process, "run", run)
+    cell(tmp_path, system).measured()
+    (words,) = begun
+    backend = system.removesuffix(BURSTS)
+    assert backend in OURS and words[words.index("--backend") + 1] == f"{backend}:bursts"
 
 
 def test_a_command_ends_at_its_limit_with_all_that_it_began(tmp_path: Path) -> None:
