@@ -22,7 +22,13 @@ from hiertopics.families.flat.bursts import Plan
 from hiertopics.families.flat.layout import Data, counts_of, lay_out
 from hiertopics.families.hdp import burst_learning
 from hiertopics.families.hdp.bursty import tables_of_documents, tables_of_pairs
-from hiertopics.families.nhdp import document_kernels, documents, flat_starts, learning, starts
+from hiertopics.families.nhdp import (
+    document_kernels,
+    documents,
+    first_topics,
+    flat_starts,
+    learning,
+)
 from hiertopics.families.nhdp import variational as nhdp
 from hiertopics.families.nhdp.layout import BurstyLocal
 from hiertopics.families.nhdp.prediction import NOT_SEATED, fold_in
@@ -265,11 +271,11 @@ def test_topics_within_branches_do_not_see_documents_that_are_aside() -> None:
     settings = settings_of(nhdp.bursty, **SHORT)
     data = nhdp.prepare(repeated(7), settings)
     branch = np.arange(len(data.cells.word)) % 3
-    seen = starts.seen_in_parts(branch, data, at(0))
+    seen = first_topics.seen_in_parts(branch, data, at(0))
     aside = burst_learning.choose_aside(data, 5, at(0))
     assert len(aside) == 5
     doc = np.repeat(np.arange(data.n_docs), data.cells.cuts[:, -1] - data.cells.cuts[:, 0])
-    np.testing.assert_array_equal(seen == starts.ASIDE, np.isin(doc, aside))
+    np.testing.assert_array_equal(seen == first_topics.ASIDE, np.isin(doc, aside))
     np.testing.assert_array_equal(seen[seen >= 0], branch[seen >= 0])
 
 
@@ -278,12 +284,12 @@ def test_a_tree_begins_with_topics_of_branches_alone_at_the_learned_concentratio
     settings = settings_of(nhdp.bursty, **SHORT)
     data = nhdp.prepare(repeated(7), settings)
     branch = np.arange(len(data.cells.word)) % 3
-    found, home = starts.topics_within(branch, data, settings, at(0), np.float64)
-    together, _ = starts.topics_together(branch, data, settings, at(0), np.float64)
+    found, home = first_topics.topics_within(branch, data, settings, at(0), np.float64)
+    together, _ = first_topics.topics_together(branch, data, settings, at(0), np.float64)
     assert found.concentration == together.concentration != 100.0
     learned = documents.at_concentration(data, found.concentration)
     n_iterations = settings.inference.start_iterations
-    alone, its_home = starts.topics_apart(
+    alone, its_home = first_topics.topics_apart(
         branch, n_iterations, learned, settings, at(0), np.float64
     )
     np.testing.assert_array_equal(home, its_home)
@@ -300,7 +306,7 @@ def test_a_part_of_documents_has_its_part_of_the_concentration() -> None:
     data = nhdp.prepare(corpus_of([[2, 2, 2, 2], [4, 4, 0, 0]]), settings)
     counts = counts_of(data)
     parts = flat_starts.parts(np.array([0, 0, 1, 1, 0, 0]), counts)
-    plan = starts.plan_inside(data.bursts, parts[0], counts)
+    plan = first_topics.plan_inside(data.bursts, parts[0], counts)
     assert plan is not None and data.bursts is not None
     assert plan.concentration == pytest.approx(100.0 * (4 * 0.5 + 8 * 1.0) / 12)
     assert plan.every is None and plan.n_aside == 0

@@ -20,7 +20,15 @@ from hiertopics.corpus.corpora.conversion import convert
 from hiertopics.corpus.data import seedwords
 from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.families.flat.layout import lay_out
-from hiertopics.families.nhdp import branching, flat_starts, shapes, starts, variational
+from hiertopics.families.nhdp import (
+    branching,
+    dividing,
+    first_topics,
+    flat_starts,
+    shapes,
+    starts,
+    variational,
+)
 from hiertopics.families.nhdp.shapes import (
     BRANCH,
     FAMILY,
@@ -275,7 +283,7 @@ def test_stopping_at_branches_and_groups_weighs_little(few: None) -> None:
     state = started(stop_weight=2.0)
     inner = state.mixing.shape.inner
     assert state.stop_a[0] == 2.0
-    assert state.stop_a[inner[1:]] == pytest.approx(2.0 * starts.PASSING)
+    assert state.stop_a[inner[1:]] == pytest.approx(2.0 * dividing.PASSING)
     assert (state.stop_b[inner] == 1.0).all()
     plain = started(stop_weight=2.0, start="words")
     assert (plain.stop_a[plain.mixing.shape.inner] == 2.0).all()
@@ -290,7 +298,7 @@ def test_stopping_weighs_as_much_where_topics_are_fitted_anew(few: None) -> None
     again = variational.refit_on_tree(tree, theta, corpus, settings, context).tree
     stops = [dict(zip(one.depth, one.extra["stop"][:, 0], strict=True)) for one in (tree, again)]
     assert stops[0] == stops[1]
-    assert stops[1][1] == starts.PASSING
+    assert stops[1][1] == dividing.PASSING
 
 
 def test_neither_seeds_nor_workers_make_a_difference(few: None) -> None:
@@ -322,7 +330,7 @@ def test_topics_of_long_documents_are_those_of_the_whole_corpus(
     for least in (41, 40):
         monkeypatch.setattr(starts, "LONG", least)
         topics.append(starts.grouped(SUBJECTS, data, settings, at(0), np.float64)[0])
-    alone = starts.flat_topics(data, settings, at(0), np.float64)
+    alone = first_topics.flat_topics(data, settings, at(0), np.float64)
     assert np.array_equal(topics[1].phi[:], alone.phi)
     assert topics[0].phi.shape != alone.phi.shape or (topics[0].phi[:] != alone.phi).any()
     branch = branching.branches_of(COUNTS, SUBJECTS, seedwords.NONE)
@@ -334,7 +342,7 @@ def test_topics_of_short_documents_know_their_own_branch_alone(few: None) -> Non
     settings = settings_of(variational, truncation=12, start_iterations=10)
     data = lay_out(corpus_of(COUNTS.toarray().astype(int)), 1)
     branch = np.where(COUNTS.indices < 30, 0, 1)
-    found, home = starts.topics_within(branch, data, settings, at(0), np.float64)
+    found, home = first_topics.topics_within(branch, data, settings, at(0), np.float64)
     for part in (0, 1):
         tokens, own = float(COUNTS.data[branch == part].sum()), home == part
         assert own.any() and found.n_k[own].sum() == pytest.approx(tokens, rel=1e-5)
@@ -353,17 +361,17 @@ def test_topics_of_all_branches_are_swept_together_for_names_alone(
 ) -> None:
     """All iterations are for the topics within branches where nobody learns across them."""
     done: list[int] = []
-    whole = starts.fit_flat
+    whole = first_topics.fit_flat
 
     def counting(begun: Any, data: Any, n_iterations: int, *rest: Any) -> Any:
         done.append(n_iterations)
         return whole(begun, data, n_iterations, *rest)
 
-    monkeypatch.setattr(starts, "fit_flat", counting)
+    monkeypatch.setattr(first_topics, "fit_flat", counting)
     settings = settings_of(variational, truncation=12, start_iterations=20, seeds=names or None)
     data = variational.prepare(corpus_of(COUNTS.toarray().astype(int)), settings)
     branch = np.where(COUNTS.indices < 30, 0, 1)
-    starts.topics_within(branch, data, settings, at(0), np.float64)
+    first_topics.topics_within(branch, data, settings, at(0), np.float64)
     assert done == ([10, 10, 3] if names else [20, 20])
 
 
@@ -416,7 +424,7 @@ def test_the_topic_of_a_name_is_in_the_branch_of_the_name() -> None:
     )
     data = variational.prepare(corpus_of(COUNTS.toarray().astype(int)), settings)
     elsewhere = np.full(COUNTS.nnz, 3)
-    found = starts.topics_across(elsewhere, data, settings, at(0), np.float64)[1]
+    found = first_topics.topics_across(elsewhere, data, settings, at(0), np.float64)[1]
     assert found.tolist() == [0, 1, *[3] * (len(found) - 2)]
 
 

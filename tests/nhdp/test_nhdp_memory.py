@@ -20,7 +20,16 @@ from hiertopics.base.made import MadeRows
 from hiertopics.corpus.data import seedwords
 from hiertopics.families.flat.layout import lay_out
 from hiertopics.families.flat.summary import document_weights
-from hiertopics.families.nhdp import branching, flat_starts, patches, starts, summary, variational
+from hiertopics.families.nhdp import (
+    branching,
+    dividing,
+    first_topics,
+    flat_starts,
+    patches,
+    starts,
+    summary,
+    variational,
+)
 from hiertopics.families.nhdp.shapes import find_grouped
 
 Made = TypeVar("Made")
@@ -46,16 +55,16 @@ def test_responsibilities_are_gone_before_theta_is_made(
     """Also where the caller keeps the first state."""
     settings = settings_of(variational, truncation=6, responsibilities=responsibilities)
     data = lay_out(CORPUS, 2)
-    order = starts.order_of(6, len(data.cells.word), settings.inference, bursty=False)
-    begun = starts.begin_flat(data, settings, order, at(0), np.float32)
+    order = first_topics.order_of(6, len(data.cells.word), settings.inference, bursty=False)
+    begun = first_topics.begin_flat(data, settings, order, at(0), np.float32)
     left: list[Any] = []
 
     def weights(*args: Any) -> Any:
         left.extend(begun.local.state_of(piece) for piece in range(2))
         return document_weights(*args)
 
-    monkeypatch.setattr(starts, "document_weights", weights)
-    starts.fit_flat(begun, data, 3, order, at(0))
+    monkeypatch.setattr(first_topics, "document_weights", weights)
+    first_topics.fit_flat(begun, data, 3, order, at(0))
     assert left == [None, None]
 
 
@@ -81,7 +90,7 @@ def test_theta_of_all_documents_is_gone_before_the_next_larger_array_is_made(
         monkeypatch.setattr(module, name, watching)
 
     watched(flat_starts, "joined", None, lambda args, within: within.theta)
-    watched(starts, "known", "joined", None)
+    watched(first_topics, "known", "joined", None)
     watched(starts, "divide", None, lambda args, division: args[0].theta)
     watched(starts, "divided", "divide", None)
     # Only with names, or bursts, is there q(z) of all pairs.
@@ -94,12 +103,12 @@ def test_theta_of_all_documents_is_gone_before_the_next_larger_array_is_made(
 def test_theta_is_divided_among_nodes_some_documents_at_a_time() -> None:
     """In float64 theta at all nodes is larger than all that stays of it."""
     n_docs, n_topics, n_nodes = 20_000, 10, 40
-    flat = starts.FlatTopics(
+    flat = first_topics.FlatTopics(
         RNG.random((n_docs, n_topics)), RNG.dirichlet(np.ones(5), n_topics), np.ones(n_topics)
     )
     at_nodes = RNG.integers(0, n_nodes, n_topics)
     tracemalloc.start()
-    found = starts.at_nodes(flat.theta, at_nodes, n_nodes, np.float32)
+    found = dividing.at_nodes(flat.theta, at_nodes, n_nodes, np.float32)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     whole = np.zeros((n_nodes, n_docs))
@@ -151,7 +160,8 @@ def test_topics_within_branches_take_the_memory_of_their_blocks(
     Of all documents and topics, or of all topics and words, there is no array.
     """
     monkeypatch.setattr(patches, "ENTRIES_AT_ONCE", 1 << 14)
-    monkeypatch.setattr(starts, "WORDS_AT_ONCE", 32)
+    for module in (first_topics, dividing):
+        monkeypatch.setattr(module, "WORDS_AT_ONCE", 32)
     n_docs, n_parts, n_inside, n_own = 6_000, 20, 16, 100
     docs, n_words = np.arange(n_docs), n_parts * n_own
     branch = np.column_stack([docs % n_parts, (docs + 1 + docs // n_parts) % n_parts])
@@ -169,12 +179,12 @@ def test_topics_within_branches_take_the_memory_of_their_blocks(
 
     def arrange() -> Any:
         within = flat_starts.joined(parts, found, counts, seedwords.NONE)
-        flat = starts.FlatTopics(within.theta, within.phi, np.ones(len(within.branch)))
+        flat = first_topics.FlatTopics(within.theta, within.phi, np.ones(len(within.branch)))
         features = starts.Features(flat, counts)
         return flat, find_grouped(within.branch, np.arange(n_parts) % 6, features)
 
     def divide() -> Any:
-        return starts.divide(flat, arranged, data, settings.inference, np.float32)
+        return dividing.divide(flat, arranged, data, settings.inference, np.float32)
 
     flat, arranged = arrange()
     divide()  # compiled

@@ -18,7 +18,14 @@ from hiertopics.families.flat.variational import IN_FIXED_ORDER
 from hiertopics.families.hdp import posteriors
 from hiertopics.families.hdp.few import FEW, MOST_ENTRIES
 from hiertopics.families.hdp.variational import cvb0
-from hiertopics.families.nhdp import document_kernels, documents, starts, variational
+from hiertopics.families.nhdp import (
+    dividing,
+    document_kernels,
+    documents,
+    first_topics,
+    starts,
+    variational,
+)
 from hiertopics.families.nhdp.config import sized
 from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.mixing import Mixing, below
@@ -43,7 +50,7 @@ def test_a_drawn_start_is_a_fit_of_hdp_cvb0_of_the_same_seed() -> None:
     keys: dict[str, Any] = {"truncation": 6, "start_iterations": 25, "start": "random"}
     settings = settings_of(variational, **keys)
     data = lay_out(TEXT, 1, np.float64)
-    found = starts.flat_topics(data, settings, at(0, seed=3), np.float64)
+    found = first_topics.flat_topics(data, settings, at(0, seed=3), np.float64)
     flat = settings_of(cvb0, truncation=6)
     init: Any = cvb0.init
     state = init(data, flat, at(0, seed=3), np.float64)
@@ -102,12 +109,12 @@ def test_topics_are_divided_as_the_page_says() -> None:
     data = lay_out(TEXT, 3, np.float64)
     shape = shape_of(np.array([-1, 0, 0, 1, 1, 1]))
     arranged = ArrangedTopics(shape, np.array([3, 2, 4, 5, 1]), np.zeros(6, int))
-    flat = starts.FlatTopics(
+    flat = first_topics.FlatTopics(
         RNG.dirichlet(np.ones(5), 20), RNG.dirichlet(np.ones(15), 5), np.array([9.0, 5, 3, 2, 7])
     )
     rho = 0.7
     settings = settings_of(variational, inner_share=rho, least=0)
-    state = starts.begin(flat, arranged, data, settings, at(0), np.float64)
+    state = dividing.begin(flat, arranged, data, settings, at(0), np.float64)
     resp = resp_of(state, data)
     logs = {0: [0, 1, 2, 3, 4], 1: [0, 2, 3, 4]}
     h = {}
@@ -280,11 +287,11 @@ def test_flat_topics_of_large_corpora_keep_few_entries() -> None:
     auto, few, every = (
         settings_of(variational, responsibilities=kept).inference for kept in ("auto", "few", "all")
     )
-    assert starts.order_of(many, large, auto, bursty=False) is FEW
-    assert starts.order_of(many, large // many, auto, bursty=False) is IN_FIXED_ORDER
+    assert first_topics.order_of(many, large, auto, bursty=False) is FEW
+    assert first_topics.order_of(many, large // many, auto, bursty=False) is IN_FIXED_ORDER
     assert (
-        starts.order_of(2, 2, few, bursty=False) is FEW
-        and starts.order_of(many, large, every, bursty=False) is IN_FIXED_ORDER
+        first_topics.order_of(2, 2, few, bursty=False) is FEW
+        and first_topics.order_of(many, large, every, bursty=False) is IN_FIXED_ORDER
     )
 
 

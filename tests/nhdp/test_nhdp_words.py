@@ -13,7 +13,7 @@ from stepping import at, corpus_of, settings_of
 from hiertopics.base.arrays import F64, I64
 from hiertopics.families.flat.layout import lay_out
 from hiertopics.families.flat.variational import IN_FIXED_ORDER
-from hiertopics.families.nhdp import flat_starts, starts, variational
+from hiertopics.families.nhdp import first_topics, flat_starts, starts, variational
 from hiertopics.families.nhdp.shapes import labels_at
 
 RNG = np.random.default_rng(0)
@@ -24,7 +24,7 @@ def begun(counts: I64, n_topics: int = 3, seed: int = 0, shards: int = 1) -> obj
     data = lay_out(corpus_of(counts), shards, np.float64)
     keys = {"truncation": n_topics, "start_iterations": 2}
     settings = settings_of(variational, **keys)
-    return starts.begin_flat(data, settings, IN_FIXED_ORDER, at(0, seed=seed), np.float64)
+    return first_topics.begin_flat(data, settings, IN_FIXED_ORDER, at(0, seed=seed), np.float64)
 
 
 def subjects(n_docs: int = 60) -> I64:

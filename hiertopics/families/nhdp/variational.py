@@ -45,6 +45,7 @@ from hiertopics.families.nhdp.config import sized
 from hiertopics.families.nhdp.documents import counts_of
 from hiertopics.families.nhdp.documents import extend_state as extend_state
 from hiertopics.families.nhdp.documents import prepare as prepare
+from hiertopics.families.nhdp.first_topics import order_of
 from hiertopics.families.nhdp.layout import AnyLocal, BurstyLocal, Local
 from hiertopics.families.nhdp.learning import refit
 from hiertopics.families.nhdp.mixing import Mixing, below
@@ -55,7 +56,7 @@ from hiertopics.families.nhdp.prediction import infer_bursty
 from hiertopics.families.nhdp.prediction import predictive as predictive
 from hiertopics.families.nhdp.recutting import recut as recut
 from hiertopics.families.nhdp.simulate import simulate as simulate
-from hiertopics.families.nhdp.starts import ROOM, UNEVEN, order_of, part_at_once
+from hiertopics.families.nhdp.starts import ROOM, UNEVEN, part_at_once
 from hiertopics.families.nhdp.starts import init as init
 from hiertopics.families.nhdp.state import BurstyState, by_tables, flaw
 from hiertopics.families.nhdp.state import State as State
