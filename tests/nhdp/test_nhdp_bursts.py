@@ -288,6 +288,8 @@ def test_a_tree_begins_with_topics_of_branches_alone_at_the_learned_concentratio
     together, _ = first_topics.topics_together(branch, data, settings, at(0), np.float64)
     assert found.concentration == together.concentration != 100.0
     learned = documents.at_concentration(data, found.concentration)
+    assert data.bursts is not None and data.bursts.start > 0 and learned.bursts is not None
+    learned = learned._replace(bursts=learned.bursts._replace(start=0))
     n_iterations = settings.inference.start_iterations
     alone, its_home = first_topics.topics_apart(
         branch, n_iterations, learned, settings, at(0), np.float64

@@ -108,9 +108,18 @@ def topics_within(
         return flat, home
     learned, n_iterations = flat.concentration, settings.inference.start_iterations
     del flat
-    data = documents.at_concentration(data, learned)
+    data = at_learned(data, learned)
     apart, home = topics_apart(branch, n_iterations, data, settings, context, dtype)
     return apart._replace(concentration=learned), home
+
+
+def at_learned(data: Data, concentration: float) -> Data:
+    """Return data whose bursts have a known concentration: tables are refitted from the beginning.
+
+    Tables wait for topics only as long as the concentration is a guess.
+    """
+    plan = documents.at_concentration(data, concentration).bursts
+    return data._replace(bursts=None if plan is None else plan._replace(start=0))
 
 
 def topics_apart(
