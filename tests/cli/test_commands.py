@@ -252,7 +252,8 @@ def test_show_tree_in_all_its_formats(call: Call, copied: Copied) -> None:
     assert shown["schema"] == tree["schema"]
     for ours, theirs in zip(shown["nodes"], tree["nodes"], strict=True):
         assert {"auto_name", "name_score"} <= set(ours)
-        for name in ("auto_name", "name_score", "branch_docs", "branch_share"):
+        assert (ours["mixed"], ours["parts"]) == (False, [])
+        for name in ("auto_name", "name_score", "mixed", "parts", "branch_docs", "branch_share"):
             del ours[name]
         assert ours == theirs | {"words": theirs["words"][:3]}
     text = call("show-tree", run, "--words", 2).out
@@ -282,6 +283,7 @@ def test_topics_in_all_its_formats(call: Call, copied: Copied) -> None:
         assert 0 <= record.pop("name_score") <= 1 and record.pop("auto_name")
         assert record.pop("branch_docs") == record["n_docs"]  # flat topics
         assert record.pop("branch_share") == record["weight"]
+        assert (record.pop("mixed"), record.pop("parts")) == (False, [])
     assert records == nodes
     assert [float(row["weight"]) for row in rows] == [node["weight"] for node in nodes]
 
