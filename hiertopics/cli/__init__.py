@@ -31,7 +31,7 @@ COMMANDS = {
     "label": "Name a node of a run, hide it, or note something.",
     "merge": "Make a run in which nodes of a run are one.",
     "drop": "Make a run without a node of a run.",
-    "edit": "Make a run in which nodes are joined or moved, as a file says.",
+    "edit": "Make a run in which nodes are merged, moved or split, as a file says.",
     "shape": "Cut a run's tree into other numbers of nodes by level.",
     "refit": "Fit the documents of a node alone.",
     "update": "Go on from a run with further documents.",

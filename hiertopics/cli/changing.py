@@ -37,15 +37,15 @@ COLUMNS = ("node", "name", "hidden", "note", "words", "auto_name")
     "--hide/--show",
     "hide",
     default=None,
-    help="Leave the node and all nodes below it out of views.",
+    help="Leave the node and all nodes below it out of views; --show puts them back.",
 )
 @click.option("--note", metavar="TEXT", help="A note on the node; empty: none.")
 @click.option(
     "--with",
     "command",
     metavar="COMMAND",
-    help="Run COMMAND once: it reads a line of JSON per node without a name (words, siblings, "
-    "snippets) and writes a line per node, its name.",
+    help="Run COMMAND once. It reads a line of JSON for each node without a name (words, siblings, "
+    "snippets) and writes a line for each of these nodes: the name.",
 )
 @click.option("--depth", type=click.IntRange(min=1), help="With --with: number of levels to name.")
 @click.option("--overwrite", is_flag=True, help="With --with: also name nodes that have a name.")
@@ -198,7 +198,7 @@ def edit_command(run: str, output: str, edits: str | None, workers: int, as_json
 def shape_command(
     run: str, branches: str, refit: bool, output: str, workers: int, as_json: bool
 ) -> int:
-    """Make a run with the leaves of RUN's tree below the requested numbers of other nodes.
+    """Make a run with the leaves of RUN's tree and the requested numbers of nodes above them.
 
     RUN is of the nested HDP and does not change. Its leaves keep their topics, unless --refit is
     given. The command prints the price of the shape in nats per held-out word, with its standard

@@ -39,7 +39,7 @@ from hiertopics.cli.options import (
 @click.option(
     "--docs",
     metavar="FILE",
-    help="Instead: a file with the rows of the documents that the tree was made of.",
+    help="Instead: a file with the numbers (from 0) of the documents that the tree was made of.",
 )
 @corpus_options
 @json_option

@@ -45,7 +45,7 @@ MAKING = ("nodes", "depth", "cut", "most", "intruders", "documents", "words_by",
     "--documents",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Questions per node with a document; half of these belong to it. [default: 4]",
+    help="Questions per node with a document; half of the documents belong to it. [default: 4]",
 )
 @click.option(
     "--words-by",
@@ -68,9 +68,10 @@ MAKING = ("nodes", "depth", "cut", "most", "intruders", "documents", "words_by",
 def judge_command(run: str | None, form: str, **options: Any) -> int:
     """Make a sheet of questions on RUN's nodes for people, or score their answers.
 
-    RUN is by default the newest under runs/. Which word does not belong to the others, and does a
-    document belong to a topic? The sheet is a table with an empty column, answer. The right
-    answers stand in a file beside it, sheet.key.csv, which those who answer must not see.
+    RUN is by default the newest under runs/. The sheet asks two kinds of question: which word does
+    not belong to the others, and whether a document belongs to a topic. It is a table with an empty
+    column, answer. The right answers stand in a file beside it, sheet.key.csv, which those who
+    answer must not see.
     """
     sheets, key, output = (options.pop(name) for name in ("sheets", "key", "output"))
     given = {name: value for name, value in options.items() if value is not None}

@@ -27,7 +27,7 @@ READING = {
     "vocab": ("FILE", "Vocabulary file."),
     "groups": ("FILE", "Groups file."),
     "labels": ("FILE", "Labels file."),
-    "from_": ("FORMAT", "Format, where no suffix tells."),
+    "from_": ("FORMAT", "Format, if the suffix of the file does not tell it."),
     "text_field": ("TEXT", "Raw text: field with the text, or the number of its column."),
     "id_field": ("TEXT", "Raw text: field with the document's name."),
     "group_field": ("TEXT", "Raw text: field with the groups."),
@@ -259,7 +259,7 @@ words_by_option = click.option(
     "from the corpus and its siblings; prob: a node's own words by probability; "
     "branch: words that are more frequent in its branch than in the corpus; relevance"
     " (with lift); frex (with exclusivity). Default: name; in files and --json words "
-    "are by probability, and the name has a field.",
+    "are by probability, and the name has a field of its own.",
 )
 
 naming_option = click.option(
@@ -272,7 +272,8 @@ supported_option = click.option(
     "--supported",
     type=float,
     metavar="LEAST",
-    help="Merge nodes of less support, like 0.5, into the nodes above (see support).",
+    help="Merge nodes with a support below LEAST, like 0.5, into the nodes above them "
+    "(see support).",
 )
 
 cut_option = click.option(

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @click.command("eval", cls=SectionedCommand)
 @click.argument("runs", nargs=-1, type=RUN)
-@click.option("--heldout", is_flag=True, help="Score the held-out part, or --corpus.")
+@click.option("--heldout", is_flag=True, help="Score the held-out part, or the file of --corpus.")
 @click.option(
     "--task",
     metavar="NAME",

@@ -41,7 +41,9 @@ from hiertopics.cli.options import (
 )
 @set_option
 @click.option(
-    "--null", is_flag=True, help="Also do the same for the corpus with its words shuffled."
+    "--null",
+    is_flag=True,
+    help="Also measure the support of a fit to the corpus with its words shuffled.",
 )
 @click.option(
     "--replace",
@@ -52,7 +54,8 @@ from hiertopics.cli.options import (
     "--against",
     multiple=True,
     metavar="RUN2",
-    help="Instead of fits: a run of some of the same documents, which may be imported; repeatable.",
+    help="Instead of new fits: RUN2, a run of a part of the same documents, which may be imported; "
+    "repeatable.",
 )
 @click.option(
     "--resample",
@@ -67,9 +70,9 @@ def support_command(run: str | None, form: str, **options: Any) -> int:
     """Measure how far the nodes of RUN come back in fits to nine tenths of its documents.
 
     0: not at all, or no more than by chance; 1: always, with the same documents and words. The
-    run's support.json keeps the result, for all views, unless it has a better-founded one: fits of
-    enough iterations, at least three resamples, more of them, more iterations. A stopped command
-    continues when it is given again.
+    run's support.json keeps the result, for all views, unless it holds a better-founded one. In
+    this order, better founded are fits of enough iterations, three resamples or more, more
+    resamples, and more iterations. A stopped command continues when it is given again.
     """
     from hiertopics.fitting import support as fits
 

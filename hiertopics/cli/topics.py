@@ -66,7 +66,7 @@ def topics_command(
     sides: tuple[str, ...],
     seed: int,
 ) -> int:
-    """Show the topics of RUN (default: the newest under runs/) as a table, or its topic NODE whole.
+    """Show the topics of RUN (default: the newest under runs/) as a table, or topic NODE in full.
 
     One topic is shown with its words, the words that distinguish it from its neighbours, and the
     topics above and below it.
