@@ -126,6 +126,9 @@ SUPPORT = ("covered_50", "covered_70", "bits", "by_depth", "resamples")
 COMPARED = ("model.npz", "theta.npz", "tree.json")
 """Files of a run that say whether two fits have the same bytes."""
 
+BY_TOPICS = "perplexity_of_new_words_by_topics"
+"""Of a bursty model; of a plain one the perplexity of new words is by its topics."""
+
 PREDICTED = (
     "perplexity",
     "standard_error",
@@ -337,6 +340,8 @@ class Cell:
             self._benchmarks("record-score", run, self.place.path, self.split).stdout
         )
         own: Record = {name: said.get(name) for name in PREDICTED}
+        # What bursts keep for words that come again is missing where words are new.
+        own["perplexity_of_new_words"] = said.get(BY_TOPICS, said.get("perplexity_of_new_words"))
         return {**own, "split_hash": said["split"], **scored}
 
     def _truth(self) -> Record:

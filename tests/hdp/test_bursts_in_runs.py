@@ -302,6 +302,8 @@ def test_scores_of_seen_and_of_new_words_make_up_the_whole(
         assert -whole / n == pytest.approx(found[f"log_likelihood_per_word{suffix}"], rel=1e-9)
     # What the process keeps for words that were seen is missing where all comes from the topics.
     assert record["perplexity_of_new_words_by_topics"] < record["perplexity_of_new_words"]
+    by_topics = "perplexity_of_new_words_by_topics"
+    assert cached[by_topics] == pytest.approx(record[by_topics], rel=1e-12)
     aside = {"data.holdout": "docs:0.2@0"}
     ht.fit(corpus, run=tmp_path / "plain", backend="hdp-gibbs", iterations=4, overrides=aside)
     assert "perplexity_of_new_words" not in ht.evaluate(tmp_path / "plain")

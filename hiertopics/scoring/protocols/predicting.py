@@ -163,10 +163,13 @@ def score_words(request: Request, job: Job, placed: Posterior, *, average: bool)
     result = _result(request, job, placed, log_likelihoods(chances, job.scored))
     if placed.tables is None:
         return result
-    by_topics = np.mean(
-        [word_chances(at.theta, tree.phi, job.scored) for tree, at in drawn], axis=0
-    )
-    return _with_parts(result, _parts(job, chances), _parts(job, by_topics, BY_TOPICS, NEW_WORDS))
+    by_topics = [word_chances(at.theta, tree.phi, job.scored) for tree, at in drawn]
+    return _with_parts(result, _parts(job, chances), _topics_alone(job, by_topics))
+
+
+def _topics_alone(job: Job, by_topics: list[F64]) -> dict[str, float | int | None]:
+    """Return the perplexity of new words under topics, without bursts; by_topics: of each draw."""
+    return _parts(job, np.mean(by_topics, axis=0), BY_TOPICS, NEW_WORDS)
 
 
 BY_TOPICS = "_by_topics"
@@ -221,9 +224,11 @@ def score_with_cache(
         if average
         else iter([(ScoringTopics(run.tree, run.theta, None), placed)])
     )
-    own, cached, caches = [], [], []
+    own, by_topics, cached, caches = [], [], [], []
     for topics, at in drawn:
         own.append(_chances(topics.tree, at, job))
+        if placed.tables is not None:
+            by_topics.append(word_chances(at.theta, topics.tree.phi, job.scored))
         if given is not None:
             cache, chances = scored_with_cache(request, job, given, topics, at.theta)
             caches.append(cache)
@@ -234,7 +239,9 @@ def score_with_cache(
     fields = cache_fields(caches, pool(per_doc, job.scored))
     chances = np.mean(own, axis=0)
     of_cache = np.mean(cached, axis=0) if cached else chances
-    return _with_parts(result, fields, _parts(job, chances), _parts(job, of_cache, WITH_CACHE))
+    alone = _topics_alone(job, by_topics) if by_topics else {}
+    parts = (_parts(job, chances), _parts(job, of_cache, WITH_CACHE), alone)
+    return _with_parts(result, fields, *parts)
 
 
 def score_paths(request: Request, job: Job, placed: Posterior, *, average: bool) -> HeldoutResult:
