@@ -13,7 +13,7 @@ from scipy import sparse
 
 from hiertopics.base import files
 from hiertopics.base.errors import NumericalError
-from hiertopics.base.made import MadeRows, all_entries
+from hiertopics.base.made import MadeRows, all_entries, row_ends
 from hiertopics.contract.model import Summary
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.runs import soundness
@@ -48,6 +48,19 @@ def test_a_file_of_them_is_that_of_the_matrix(n_rows: int) -> None:
     rows = ROWS[:n_rows]
     assert written(made(rows)) == written(all_entries(rows))
     assert made(rows).tocsr().toarray().tobytes() == rows.tobytes()
+
+
+def test_more_entries_than_32_bits_count_have_indices_of_64(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A row behind 2^31 entries begins there, not below 0; a file of such rows is read as it is."""
+    assert row_ends(2, 2**31).tolist() == [0, 2**31, 2**32]
+    assert row_ends(1, 2**31 - 1).dtype == np.int32
+    monkeypatch.setattr("hiertopics.base.made.MOST_ENTRIES", ROWS.size - 1)
+    assert written(made()) == written(all_entries(ROWS))
+    found = sparse.load_npz(io.BytesIO(written(made())))
+    assert found.indptr.dtype == found.indices.dtype == np.int64
+    np.testing.assert_array_equal(found.toarray(), ROWS)
 
 
 def test_products_have_the_bits_of_those_of_the_matrix() -> None:

@@ -290,14 +290,14 @@ class _CsrParts(NamedTuple):
 
     data: Parts
     indices: Parts
-    indptr: NDArray[np.int32]
+    indptr: NDArray[Any]
 
 
 def _in_parts(rows: MadeRows) -> _CsrParts:
     n_entries = rows.shape[0] * rows.shape[1]
     return _CsrParts(
         Parts(n_entries, np.dtype(np.float64), rows.blocks),
-        Parts(n_entries, np.dtype(np.int32), rows.columns),
+        Parts(n_entries, rows.indptr.dtype, rows.columns),
         rows.indptr,
     )
 

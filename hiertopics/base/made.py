@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics.base.arrays import F64, I64
+
+MOST_ENTRIES = np.iinfo(np.int32).max
+"""Entries that indices of 32 bits can count."""
 
 
 @dataclass(frozen=True)
@@ -31,19 +35,20 @@ class MadeRows:
         return int(self.bounds[-1]), self.n_columns
 
     @property
-    def indptr(self) -> NDArray[np.int32]:
+    def indptr(self) -> NDArray[np.integer[Any]]:
         """Where rows begin among all entries."""
-        return np.arange(self.shape[0] + 1, dtype=np.int32) * self.n_columns
+        return row_ends(*self.shape)
 
     def blocks(self) -> Iterator[F64]:
         """Yield some rows after the other."""
         for first, last in pairwise(self.bounds.tolist()):
             yield self.make(first, last)
 
-    def columns(self) -> Iterator[NDArray[np.int32]]:
+    def columns(self) -> Iterator[NDArray[np.integer[Any]]]:
         """Yield the columns of the entries of each block."""
+        dtype = index_type(*self.shape)
         for n_rows in np.diff(self.bounds).tolist():
-            yield np.tile(np.arange(self.n_columns, dtype=np.int32), n_rows)
+            yield np.tile(np.arange(self.n_columns, dtype=dtype), n_rows)
 
     def tocsr(self) -> sparse.csr_array:
         """Return all rows, every entry stored."""
@@ -57,6 +62,16 @@ class MadeRows:
 def all_entries(rows: F64) -> sparse.csr_array:
     """Return dense rows as CSR with every entry stored."""
     n_rows, n_columns = rows.shape
-    indices = np.tile(np.arange(n_columns, dtype=np.int32), n_rows)
-    indptr = np.arange(n_rows + 1, dtype=np.int32) * n_columns
-    return sparse.csr_array((rows.ravel(), indices, indptr), shape=rows.shape)
+    indices = np.tile(np.arange(n_columns, dtype=index_type(n_rows, n_columns)), n_rows)
+    entries = (rows.ravel(), indices, row_ends(n_rows, n_columns))
+    return sparse.csr_array(entries, shape=rows.shape)
+
+
+def index_type(n_rows: int, n_columns: int) -> type[np.integer[Any]]:
+    """Return the type of indices of so many entries: of 32 bits where they suffice."""
+    return np.int32 if n_rows * n_columns <= MOST_ENTRIES else np.int64
+
+
+def row_ends(n_rows: int, n_columns: int) -> NDArray[np.integer[Any]]:
+    """Return where rows of so many entries begin and end, [n_rows + 1]."""
+    return np.arange(n_rows + 1, dtype=index_type(n_rows, n_columns)) * n_columns
