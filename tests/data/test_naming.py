@@ -107,6 +107,29 @@ def test_a_phrase_stands_for_its_words(tree: Tree) -> None:
     assert words.index("vote") > 1 and words.index("law") > 1
 
 
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        (("gun", "guns", "law"), ["gun", "law", "guns"]),
+        (("judgments", "judge", "judgment"), ["judgments", "judge", "judgment"]),
+        (("reader", "read", "law"), ["reader", "law", "read"]),
+        (("log", "logging", "law"), ["log", "logging", "law"]),
+        (("c", "csv", "cs"), ["c", "csv", "cs"]),
+        (("form", "platform", "law"), ["form", "platform", "law"]),
+    ],
+    ids=["longer", "behind another", "shorter", "four letters", "too short", "no beginning"],
+)
+def test_a_word_stands_for_those_that_differ_by_their_ending(
+    words: tuple[str, ...], kept: list[str]
+) -> None:
+    """In a name the worse one stands behind words that are unlike it, however bad these are."""
+    tokens = [[0, 0, 0, 90], [60, 50, 20, 0], [0, 0, 0, 40]]
+    tree, vocab = tree_of((-1, 0, 0), tokens), (*words, "chess")
+    assert [vocab[word] for word in by_name(tree, vocab).top_words(1, 3)] == kept
+    tree = tree_of((-1, 0, 0, 1, 1), [tokens[0], [0, 0, 0, 0], tokens[2], tokens[1], tokens[1]])
+    assert [vocab[word] for word in by_name(tree, vocab).top_words(1, 3)] == kept
+
+
 def test_the_score_counts_words_that_no_sibling_has() -> None:
     """With more words than a branch's most probable ones, of which siblings share half a name."""
     table = np.full((3, 60), 1.0)

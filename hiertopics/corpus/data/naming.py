@@ -2,7 +2,8 @@
 
 A node with nodes below it is called by what its branch has more of than the corpus and than the
 rest of its parent's branch; a leaf by frequent and exclusive words. Siblings have no word in common
-among their first ``APART`` ones. A phrase stands for the words that it is made of.
+among their first ``APART`` ones. A phrase stands for the words that it is made of, and a word for
+those that differ from it by their ending.
 
 Words that a whole branch has are often true of few of the branches below it. Such a branch is
 mixed, and its name has parts: the first words of the largest branches below.
@@ -48,6 +49,10 @@ against: a word is true of a sibling where it is one of the most probable ones o
 JOINT = "_"
 """Stands between the words of a phrase."""
 
+STEM, ENDING = 3, 3
+"""Words that differ by their last letters alone, ``ENDING`` at most, are like each other if they
+have ``STEM`` letters or more in common."""
+
 MOST_PARTS = 4
 """Most parts of the name of a mixed branch, ``APART`` words each."""
 
@@ -85,6 +90,7 @@ def by_name(tree: Tree, vocab: Sequence[str]) -> Tree:
     _rank(tree, ranking)
     for row in tree.shown.tolist():
         _join_phrases(ranking[row], vocab)
+        _join_inflections(ranking[row], vocab)
     families = [
         tree.shown[tree.parent[tree.shown] == above]
         for above in np.unique(tree.parent[tree.shown]).tolist()
@@ -99,7 +105,7 @@ def by_name(tree: Tree, vocab: Sequence[str]) -> Tree:
         if above in parts or above in in_mixed:
             in_mixed.update(siblings.tolist())
         else:
-            parts |= _parts_of(named, vocab, siblings, holdings)
+            parts |= _parts_of(named, siblings, holdings)
     return replace(named, parts=parts)
 
 
@@ -247,6 +253,17 @@ def _join_phrases(scores: F64, vocab: Sequence[str]) -> None:
         scores[part] = lowest
 
 
+def _join_inflections(scores: F64, vocab: Sequence[str]) -> None:
+    """Put each of the best words that is like a better one behind the others of the best ones."""
+    best = _best(scores, AMONG).tolist()
+    kept: list[int] = []
+    for word in best:
+        if _alike(vocab, word, kept):
+            scores[word] = scores[best[-1]]
+        else:
+            kept.append(word)
+
+
 def _part(ranking: F64, siblings: I64) -> None:
     """Reorder the words of siblings so that no two share one of their first ``APART`` words.
 
@@ -270,9 +287,7 @@ def _part(ranking: F64, siblings: I64) -> None:
             ranking[row, word] = top + len(words) - place
 
 
-def _parts_of(
-    tree: Tree, vocab: Sequence[str], siblings: I64, holdings: _Holdings
-) -> dict[int, tuple[I64, ...]]:
+def _parts_of(tree: Tree, siblings: I64, holdings: _Holdings) -> dict[int, tuple[I64, ...]]:
     """Return the parts of the names of mixed siblings, by row.
 
     Nobody takes a first word of another sibling, or of another sibling's parts. tree: ranked.
@@ -282,7 +297,7 @@ def _parts_of(
     parts: dict[int, tuple[I64, ...]] = {}
     for row in sorted(mixed, key=lambda one: -float(tree.subtree_weight[one])):
         others = [words for other, words in first.items() if other != row]
-        found = _parts_below(tree, vocab, row, holdings, set().union(*others))
+        found = _parts_below(tree, row, holdings, set().union(*others))
         if found:
             parts[row] = found
             first[row] |= {*found[0].tolist()}
@@ -304,14 +319,11 @@ def _is_mixed(tree: Tree, row: int, holdings: _Holdings) -> bool:
     return bool(2 * (2 * held < weights.sum()).sum() > len(name))
 
 
-def _parts_below(
-    tree: Tree, vocab: Sequence[str], row: int, holdings: _Holdings, taken: Set[int]
-) -> tuple[I64, ...]:
+def _parts_below(tree: Tree, row: int, holdings: _Holdings, taken: Set[int]) -> tuple[I64, ...]:
     """Return first words of the largest branches below a row, none of them twice or taken.
 
     No part where these branches hold less than half of what is below: names of leaves are too
-    narrow to speak for the rest. Words of one part are of different stems: none is the beginning of
-    another one.
+    narrow to speak for the rest.
     """
     children = tree.children(row)
     shares = tree.subtree_weight[children] / max(tree.subtree_weight[children].sum(), _TINY)
@@ -319,10 +331,8 @@ def _parts_below(
     large = np.flatnonzero(is_branch & (shares >= LEAST_PART))[:MOST_PARTS]
     seen, found = set(taken), []
     for child in children[large].tolist() if 2 * shares[large].sum() >= 1 else ():
-        part: list[int] = []
-        for word in tree.top_words(child, AMONG).tolist():
-            if len(part) < APART and word not in seen and not _alike(vocab, word, part):
-                part.append(word)
+        best = tree.top_words(child, AMONG).tolist()
+        part = [word for word in best if word not in seen][:APART]
         seen.update(part)
         if part:
             found.append(np.array(part, dtype=np.int64))
@@ -335,9 +345,16 @@ def _words_of(tree: Tree, row: int, n_words: int) -> I64:
 
 
 def _alike(vocab: Sequence[str], word: int, others: Sequence[int]) -> bool:
-    """Tell whether a word begins as one of some others, or one of them as the word."""
-    text = vocab[word]
-    return any(text.startswith(vocab[o]) or vocab[o].startswith(text) for o in others)
+    """Tell whether a word and one of some others differ by an ending of the longer one (gun, guns).
+
+    A rule for all languages: the shorter one has ``STEM`` letters or more, the ending ``ENDING`` at
+    most.
+    """
+    for other in others:
+        short, long = sorted((vocab[word], vocab[other]), key=len)
+        if long.startswith(short) and len(short) >= STEM and len(long) - len(short) <= ENDING:
+            return True
+    return False
 
 
 def _best(scores: F64, n_words: int) -> I64:
