@@ -28,6 +28,7 @@ from hiertopics.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from hiertopics.runs.rundir import RunDir
     from hiertopics.views.render.records import Grid
 
 COLUMNS = ("id", "share", "own", "documents")
@@ -44,6 +45,13 @@ COLUMNS = ("id", "share", "own", "documents")
     metavar="COLUMN",
     help="Instead: shares by a column of metadata, with intervals; group: each group's "
     "main topics.",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="With --by COLUMN: show the N largest differences only. [text: 20 of the first level; "
+    "else all]",
 )
 @side_option
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the intervals.")
@@ -62,6 +70,7 @@ def topics_command(
     form: str,
     n_docs: int | None,
     by: str | None,
+    top: int | None,
     similar: int | None,
     sides: tuple[str, ...],
     seed: int,
@@ -75,6 +84,8 @@ def topics_command(
         raise click.UsageError("--similar has no meaning without --by group")
     if by is not None and n_docs is not None:
         raise click.UsageError("--docs has no meaning with --by")
+    if top is not None and by in (None, "group"):
+        raise click.UsageError("--top has no meaning without --by COLUMN")
     if sides and (by in (None, "group")):
         raise click.UsageError("--side has no meaning without --by COLUMN")
     if form == "vega-lite" and by in (None, "group"):
@@ -96,6 +107,8 @@ def topics_command(
     )
     if node is None and by is None:
         note_hidden(target)
+    if by not in (None, "group") and (top or (form == "text" and node is None)):
+        rows = _leading(target, rows, top or SHOWN_ROWS, node)
     if form in LINES:
         put_records(rows)
         return 0
@@ -112,6 +125,22 @@ def topics_command(
     else:
         put_table(_by_column(rows) if by else _topics(rows, n_docs is not None))
     return 0
+
+
+SHOWN_ROWS = 20
+
+
+def _leading(
+    run: RunDir, rows: list[dict[str, Any]], most: int, node: int | None
+) -> list[dict[str, Any]]:
+    """Return rows with the largest differences, and say on stderr how many are left out."""
+    from hiertopics.views.bycolumn import largest, of_first_level
+
+    shown = largest(rows if node is not None else of_first_level(run, rows), most)
+    if len(shown) < len(rows):
+        ways = "--top N shows more" + ", NODE those of one topic" * (node is None)
+        tell(f"... and {len(rows) - len(shown)} more rows; {ways}, --format csv all")
+    return shown
 
 
 def _csv(rows: list[dict[str, Any]], by: str | None) -> str:

@@ -9,7 +9,7 @@ documents with replacement (B. Efron: Bootstrap methods, Annals of Statistics 19
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -23,6 +23,8 @@ from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.remarks import counted_at, parse_sides, tags_of
 from hiertopics.views.render import View
+
+Record: TypeAlias = dict[str, Any]
 
 N_SAMPLES = 1000
 BLOCK = 50
@@ -86,6 +88,20 @@ def by_column(
             }
             records.append(record | {k: _number(v[at, place]) for k, v in found.items()})
     return records
+
+
+def of_first_level(run: RunDir, records: Sequence[Record]) -> list[Record]:
+    """Return the records of the children of a tree's root; of several roots, those of the roots."""
+    shown, parent = run.tree.shown, run.tree.parent[run.tree.shown]
+    roots = shown[parent < 0]
+    first = shown[parent == roots[0]] if len(roots) == 1 < len(shown) else roots
+    return [record for record in records if record["id"] in first]
+
+
+def largest(records: Sequence[Record], most: int) -> list[Record]:
+    """Return the records with the largest differences from other documents, in their order."""
+    apart = [-abs(record["difference"] or 0.0) for record in records]
+    return [records[place] for place in sorted(np.argsort(apart, kind="stable")[:most].tolist())]
 
 
 def _all_but_the_whole(run: RunDir, labels: Labels) -> list[int]:

@@ -235,6 +235,29 @@ def test_every_format_of_topics_by_column_says_the_same(folder: Path, call: Call
             hiertopics.views.bycolumn.MOST_VALUES = before
 
 
+def test_the_terminal_shows_the_largest_differences_of_the_first_level(
+    folder: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In their order; stderr says what is left out. Deeper topics are asked for by their number."""
+    run = folder / "run"
+    parent, records = RunDir(run).tree.parent, hiertopics.topics(run, by="year")
+    first = [record for record in records if parent[record["id"]] == 0]
+    assert 5 < len(first) < len(records)
+    out, err = (text.splitlines() for text in call("topics", run, "--by", "year")[1:])
+    assert [line.split()[0] for line in out[1:]] == [str(record["id"]) for record in first]
+    assert err == [
+        f"... and {len(records) - len(first)} more rows; --top N shows more, NODE those of one "
+        "topic, --format csv all"
+    ]
+    told = call("topics", run, "--by", "year", "--top", 3, "--json").out.splitlines()
+    largest = sorted(first, key=lambda record: -abs(record["difference"]))[:3]
+    assert [json.loads(line) for line in told] == [one for one in first if one in largest]
+    told = call("topics", run, first[0]["id"], "--by", "year", "--top", 1, "--json").out
+    of_one = [record for record in first if record["id"] == first[0]["id"]]
+    assert json.loads(told) == max(of_one, key=lambda record: abs(record["difference"]))
+    assert call("topics", run, "--top", 3).code == 2
+
+
 def test_each_row_has_the_name_of_its_topic(folder: Path, call: Call) -> None:
     """By the name that somebody gave it, otherwise by the one that other views have."""
     run = folder / "run"
@@ -247,7 +270,8 @@ def test_each_row_has_the_name_of_its_topic(folder: Path, call: Call) -> None:
     assert call("label", run, first, "Bread and wine").code == 0
     lines = call("topics", run, "--by", "year").out.splitlines()
     assert "Bread and wine" in lines[1] and wanted[first] not in lines[1]
-    other = next(record["id"] for record in records if record["id"] != first)
+    branches = np.flatnonzero(RunDir(run).tree.parent == 0)
+    other = next(record["id"] for record in records if record["id"] in branches[1:])
     assert any(wanted[other] in line for line in lines)
     table = csv.DictReader(io.StringIO(call("topics", run, "--by", "year", "--format", "csv").out))
     row = next(table)
