@@ -19,7 +19,7 @@ from hiertopics.corpus.data.treeshares import main_topics
 from hiertopics.runs.labels import words_told
 
 TREE_SCHEMA = "hiertopics.tree/1"
-SEPARATORS = {"words": " ", "documents": "; "}
+SEPARATORS = {"words": " ", "documents": "; ", "branch_words": " "}
 
 Documents = Mapping[int, Sequence[tuple[int | str, float]]]
 """Top documents of each node, best first, with their shares."""
@@ -142,22 +142,25 @@ def topics_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return topics.csv: one line per record of ``node_rows``.
 
     Words are separated by blanks, documents, where the records have them, by semicolons. What
-    was counted of the branch, and the automatic name, stand last, where the records have them.
+    was counted of the branch, the automatic name and the words of the branch stand last, where the
+    records have them.
     """
     said = [name for name in ("name", "note") if rows and name in rows[0]]
     columns = ["id", *said, "parent", "depth", "weight", "n_docs", "n_tokens"]
     columns += [name for name in ("support", *TRANSFER) if rows and name in rows[0]]
-    lists = [name for name in SEPARATORS if rows and name in rows[0]] or ["words"]
+    lists = [name for name in ("words", "documents") if rows and name in rows[0]] or ["words"]
     last = [name for name in (*BRANCH, "auto_name") if rows and name in rows[0]]
+    below = ["branch_words"] if rows and "branch_words" in rows[0] else []
     cells = [
         [
             *(row[name] for name in columns),
             *(listed(row, name) for name in lists),
             *(row[name] for name in last),
+            *(listed(row, name) for name in below),
         ]
         for row in rows
     ]
-    return to_csv([[*columns, *lists, *last], *cells])
+    return to_csv([[*columns, *lists, *last, *below], *cells])
 
 
 def listed(row: Mapping[str, Any], name: str) -> str:

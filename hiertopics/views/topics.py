@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hiertopics.base.errors import UsageError
 from hiertopics.base.visible import visible
 from hiertopics.corpus.data.groups import group_rows, groups_of
@@ -41,11 +43,11 @@ def topics(
     """Return one record per topic, parents first; or, by group, one per group of documents.
 
     node: that topic alone, its record with more keys: ``share`` (of the tokens at or below it, in
-    words), ``telling`` (words that tell it from parent and siblings), ``above``, ``below``, and of
-    a node of words with others below it ``branch_words``, the most probable words at or below it,
-    unless ``words`` are those of the branch by their order.
-    words: top words, pairs of word and probability. words_by: their order, of ``naming.ORDERS``;
-    None: ``prob``. auto_name: what the topic is called by itself; name_score: the share of the
+    words), ``telling`` (words that tell it from parent and siblings), ``above``, ``below``.
+    words: top words of the node itself, pairs of word and probability. words_by: their order, of
+    ``naming.ORDERS``; None: ``prob``. branch_words: of trees of words, unless ``words`` are those
+    of branches by their order, the most probable words at or below a node with others below it; of
+    others none. auto_name: what the topic is called by itself; name_score: the share of the
     name's words that are not true of its siblings (``naming.name_scores``), None without any.
     mixed: whether the branch holds several subjects (``naming.by_name``); parts: the words of each
     part of the name if it does.
@@ -70,8 +72,13 @@ def topics(
         documents = None if docs is None else documents_of(target, tree, docs)
         shown = sorted(View(labels=labels).nodes(tree))
         names = names_of(tree, target.vocab, words_by=words_by)
-        tree = in_order(tree, target.vocab, words_by, "prob")
-        return node_rows(tree, target.vocab, words, shown, documents, labels, names)
+        ordered = in_order(tree, target.vocab, words_by, "prob")
+        rows = node_rows(ordered, target.vocab, words, shown, documents, labels, names)
+        of_branch = words_by in OF_BRANCH
+        below = [] if of_branch else _branch_words(tree, target.vocab, shown, words)
+        for row, words_below in zip(rows, below, strict=False):
+            row["branch_words"] = words_below
+        return rows
     groups = groups_of(target.tree)
     if groups is None:
         raise UsageError(
@@ -94,9 +101,10 @@ def _whole(
     (record,) = node_rows(shown, run.vocab, n_words, [node], documents, labels, names)
     telling = [] if tree.vectors is not None else telling_words(tree, node, n_words).tolist()
     children = View(labels=labels).children(tree, node).tolist()
+    found = [] if words_by in OF_BRANCH else _branch_words(tree, run.vocab, [node], n_words)
     return record | {
         "share": share(tree, node),
-        **({} if words_by in OF_BRANCH else _branch_words(tree, run.vocab, node, n_words)),
+        **({"branch_words": found[0]} if found else {}),
         "telling": [run.vocab[word] for word in telling],
         "above": [_short(run, tree, labels, names, other) for other in tree.path(node)[:-1]],
         "below": [_short(run, tree, labels, names, other) for other in children],
@@ -104,14 +112,21 @@ def _whole(
 
 
 def _branch_words(
-    tree: Tree, vocab: Sequence[str], node: int, n_words: int
-) -> dict[str, list[list[str | float]]]:
-    """Return the most probable words at or below a node; nothing of a leaf or a vector."""
-    if tree.vectors is not None or not len(tree.children(node)):
-        return {}
+    tree: Tree, vocab: Sequence[str], nodes: Sequence[int], n_words: int
+) -> list[list[list[str | float]]]:
+    """Return the most probable words at or below each node, none of a leaf.
+
+    Nothing at all of vectors, and of trees without a node that has others below it.
+    """
+    is_inner = np.isin(nodes, tree.parent[tree.shown])
+    if tree.vectors is not None or not is_inner.any():
+        return []
     below = replace(by_branch(tree), ranking=None)
-    best = below.top_words(node, n_words).tolist()
-    return {"branch_words": [[vocab[word], below.chance(node, word)] for word in best]}
+    found = []
+    for node, inner in zip(nodes, is_inner.tolist(), strict=True):
+        best = below.top_words(node, n_words).tolist() if inner else []
+        found.append([[vocab[word], below.chance(node, word)] for word in best])
+    return found
 
 
 def _short(run: RunDir, tree: Tree, labels: Labels, names: Names, node: int) -> dict[str, Any]:

@@ -159,6 +159,22 @@ def test_an_inner_node_is_told_by_the_words_at_or_below_it_before_its_own(run: R
     assert re.match(r"words that stop here, 0\.\d\d% of the tokens: common ", lines[below + 1])
 
 
+def test_tables_of_all_topics_have_the_words_of_branches_beside_those_of_nodes(
+    run: RunDir,
+) -> None:
+    """Last in csv, none of leaves; and none where the words are those of branches already."""
+    rows = hiertopics.topics(run, words=3)
+    for row in rows:
+        (whole,) = hiertopics.topics(run, row["id"], words=3)
+        assert row["branch_words"] == whole.get("branch_words", [])
+    assert [word for word, _ in rows[MIXED]["branch_words"]] == ["ball", "vote", "balls"]
+    head, *lines = csv.reader(io.StringIO(table._csv(rows, None)))
+    assert head[-2:] == ["auto_name", "branch_words"]
+    assert (lines[MIXED][-1], lines[FIRST_LEAF][-1]) == ("ball vote balls", "")
+    for order in ("branch", "name"):
+        assert not any("branch_words" in row for row in hiertopics.topics(run, words_by=order))
+
+
 def test_a_leaf_and_an_order_of_branches_have_their_words_alone(run: RunDir) -> None:
     of_branch = hiertopics.topics(run, MIXED, words_by="branch")
     for record in (*hiertopics.topics(run, FIRST_LEAF), *of_branch):
