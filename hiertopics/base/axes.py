@@ -308,6 +308,15 @@ def require_parents(name: str, parent: NDArray[Any]) -> None:
         raise ValueError(f"{name} has siblings that do not stand next to each other")
 
 
+def require_shape(shape: NDArray[Any]) -> tuple[int, int]:
+    """Return the rows and columns of a matrix; raises ValueError if these are not what it holds."""
+    require_whole("shape", shape)
+    if len(shape) != 2 or shape.min() < 0:
+        raise ValueError("shape is no pair of lengths")
+    n_rows, n_columns = shape.tolist()
+    return n_rows, n_columns
+
+
 def require_csr(
     indptr: NDArray[Any],
     indices: NDArray[Any],
@@ -321,10 +330,7 @@ def require_csr(
     Values are finite numbers, or truth values where it may hold ``marks``. Columns of a row may
     stand in any order.
     """
-    require_whole("shape", shape)
-    if len(shape) != 2 or shape.min() < 0:
-        raise ValueError("shape is no pair of lengths")
-    n_rows, n_columns = shape.tolist()
+    n_rows, n_columns = require_shape(shape)
     require_whole("indices", indices)
     if data.ndim != 1 or len(data) != len(indices):
         raise ValueError("data and indices are not as many")

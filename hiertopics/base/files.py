@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics.base.axes import read_head, require_csr
+from hiertopics.base.axes import read_head, require_csr, require_pointers, require_shape
 from hiertopics.base.errors import RunError, UsageError
 from hiertopics.base.made import MadeRows
 from hiertopics.base.room import Room
@@ -372,17 +372,26 @@ def read_npz_in(
 def _read_array(part: IO[bytes], room: Room, size: int) -> NDArray[Any]:
     shape, by_columns, dtype = read_head(part, size)
     array = room.empty(shape[::-1] if by_columns else shape, dtype)
+    _read_into(part, array)
+    _require_end(part)
+    if not dtype.isnative:
+        array = array.astype(dtype.newbyteorder("="))
+    return array.T if by_columns else array
+
+
+def _read_into(part: IO[bytes], array: NDArray[Any]) -> None:
+    """Fill an array with the next bytes of a part of an archive; ValueError where they end."""
     left = array.reshape(-1).view(np.uint8).data if array.size else memoryview(b"")
     while len(left):
         size = part.readinto(left[:AT_ONCE])  # type: ignore[attr-defined]
         if not size:
             raise ValueError("an array is cut short")
         left = left[size:]
+
+
+def _require_end(part: IO[bytes]) -> None:
     if part.read(1):  # reads to the end, where the check sum is compared
         raise ValueError("an array is too long")
-    if not dtype.isnative:
-        array = array.astype(dtype.newbyteorder("="))
-    return array.T if by_columns else array
 
 
 def read_npz_mapped(path: Path) -> dict[str, NDArray[Any]]:
@@ -423,6 +432,54 @@ def read_csr(path: Path) -> sparse.csr_array:
     arrays = read_npz_mapped(path)
     with readable(path, KeyError, ValueError, TypeError, what="it holds no sparse matrix: "):
         return _csr((arrays["data"], arrays["indices"], arrays["indptr"]), arrays["shape"])
+
+
+def read_csr_blocks(
+    path: Path, require: Callable[[tuple[int, int]], None], most_entries: int, most_rows: int
+) -> Iterator[sparse.csr_array]:
+    """Yield the CSR matrix of an npz file, some rows after the other; nothing of it is mapped.
+
+    require: is called with the shape, before the first rows. A block has at most so many entries
+    and rows; a row with more entries is a block of its own. Raises RunError as ``read_csr`` does.
+    """
+    heads = read_npz(path, ("indptr", "shape"))
+    with (
+        readable(path),
+        readable(path, KeyError, ValueError, TypeError, what="it holds no sparse matrix: "),
+        zipfile.ZipFile(path) as archive,
+        archive.open("data.npy") as values,
+        archive.open("indices.npy") as columns,
+    ):
+        indptr, shape = heads["indptr"], heads["shape"]
+        n_values, of_values = _read_row_head(values, archive.getinfo("data.npy").file_size)
+        n_entries, of_columns = _read_row_head(columns, archive.getinfo("indices.npy").file_size)
+        if n_values != n_entries:
+            raise ValueError("data and indices are not as many")
+        n_rows, n_columns = require_shape(shape)
+        require_pointers("indptr", indptr, n_rows, n_entries)
+        require((n_rows, n_columns))
+        ends = indptr.astype(np.int64)
+        first = 0
+        while first < n_rows:
+            last = int(np.searchsorted(ends, ends[first] + most_entries, side="right")) - 1
+            last = min(max(last, first + 1), first + most_rows)
+            size = int(ends[last] - ends[first])
+            data, indices = np.empty(size, of_values), np.empty(size, of_columns)
+            _read_into(values, data)
+            _read_into(columns, indices)
+            own = (ends[first : last + 1] - ends[first]).astype(indptr.dtype)
+            yield _csr((data, indices, own), np.array([last - first, n_columns]))
+            first = last
+        for part in (values, columns):
+            _require_end(part)
+
+
+def _read_row_head(part: IO[bytes], size: int) -> tuple[int, np.dtype[Any]]:
+    """Return length and type of an array of one axis that is about to be read."""
+    shape, _, dtype = read_head(part, size)
+    if len(shape) != 1 or not dtype.isnative:
+        raise ValueError("an array is no row of numbers of this machine")
+    return shape[0], dtype
 
 
 def seal(path: Path) -> str:

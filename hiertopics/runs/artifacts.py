@@ -87,7 +87,7 @@ def write_summary(
     others = None if summary.tree.support is None else summary.tree.support.n_others
     writers = {
         "model.npz": files.as_npz(summary.tree.to_arrays(), compressed=_large(summary.tree)),
-        "theta.npz": files.as_csr(summary.theta),
+        "theta.npz": files.as_csr(summary.rows),
         "tree.json": files.as_json(tree_json(rows, backend, others=others)),
         "topics.csv": files.as_text(topics_csv(rows)),
     }

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Self
 
@@ -32,7 +32,13 @@ from hiertopics.base.axes import (
 )
 from hiertopics.base.errors import HiertopicsError, RunError, UsageError
 from hiertopics.contract.model import Paths
-from hiertopics.corpus.data.membership import branch_counts, branch_members
+from hiertopics.corpus.data.membership import (
+    BLOCK,
+    ENTRIES,
+    branch_counts,
+    branch_members,
+    counts_of_blocks,
+)
 from hiertopics.corpus.data.support import how_found
 from hiertopics.corpus.data.tree import NodeSupport, Support, Tree
 from hiertopics.corpus.holdouts.split import Split
@@ -345,6 +351,9 @@ class RunDir:
         known = self._lengths_and_path
         if known is None or (self.tree.is_flat and known.path is None):
             return self.tree.n_docs if self.tree.is_flat else None
+        path = self.file("theta.npz")
+        if "theta" not in self.__dict__ and path.is_file() and path.stat().st_size >= files.MAPPED:
+            return counts_of_blocks(self.tree, self._theta_in_blocks(), *known)
         return branch_counts(self.tree, self.theta, *known)
 
     @property
@@ -407,15 +416,24 @@ class RunDir:
         """Theta of the training documents, float64 CSR [n_docs, n_nodes]."""
         path = self.sealed("theta.npz")
         theta = files.read_csr(path)
-        wanted = (len(self.split.train_docs), self._n_nodes)
-        if theta.shape != wanted:
-            found = "documents and nodes, but the run has"
-            raise RunError(f"{path} is damaged: {_by(theta.shape)} {found} {_by(wanted)}")
-        with files.readable(path, ValueError, what="its values are no shares: "):
-            require_declared("data", theta.data, VALUES, {})
-            if theta.nnz and theta.data.max() > 1 + OFF_ONE:
-                raise ValueError("one is above 1")
+        self._require_shape(path, theta.shape)
+        _require_shares(path, theta)
         return theta
+
+    def _theta_in_blocks(self) -> Iterator[sparse.csr_array]:
+        """Yield ``theta``, some documents after the other, for one pass: nobody keeps it."""
+        path = self.sealed("theta.npz")
+        require = partial(self._require_shape, path)
+        for block in files.read_csr_blocks(path, require, ENTRIES, BLOCK):
+            _require_shares(path, block)
+            yield block
+
+    def _require_shape(self, path: Path, shape: tuple[int, int]) -> None:
+        """Raise RunError unless theta has that shape."""
+        wanted = (len(self.split.train_docs), self._n_nodes)
+        if shape != wanted:
+            found = "documents and nodes, but the run has"
+            raise RunError(f"{path} is damaged: {_by(shape)} {found} {_by(wanted)}")
 
     @cached_property
     def paths(self) -> Paths | None:
@@ -584,6 +602,14 @@ def _tree(path: Path, arrays: Mapping[str, NDArray[Any]]) -> Tree:
         files.readable(path, KeyError, what="it has no array "),
     ):
         return Tree.from_arrays(arrays)
+
+
+def _require_shares(path: Path, theta: sparse.csr_array) -> None:
+    """Raise RunError unless the entries of theta, or of some of its rows, are shares."""
+    with files.readable(path, ValueError, what="its values are no shares: "):
+        require_declared("data", theta.data, VALUES, {})
+        if theta.nnz and theta.data.max() > 1 + OFF_ONE:
+            raise ValueError("one is above 1")
 
 
 def _metrics_row(line: bytes) -> dict[str, Any] | None:
