@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import time
+import tracemalloc
 from pathlib import Path
 from typing import IO, Any
 
@@ -263,3 +264,64 @@ def test_large_arrays_are_mapped_and_their_check_sums_compared(
     path.write_bytes(harmed)
     with pytest.raises(RunError, match="is damaged"):
         files.read_csr(path)
+
+
+def test_rows_of_a_sparse_matrix_come_some_at_a_time(tmp_path: Path) -> None:
+    """All of them, in order, and in memory there are never more than a few."""
+    path, shapes = tmp_path / "a.npz", list[tuple[int, int]]()
+    rows = np.random.default_rng(0).poisson(0.7, (6000, 40)).astype(np.float64)
+    rows[3000] = 0.0
+    matrix = sparse.csr_array(rows)
+    files.write_csr(path, matrix)
+    tracemalloc.start()
+    blocks = files.read_csr_blocks(path, shapes.append, 1000, 30)
+    n_rows = [block.shape[0] for block in blocks]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.25 * matrix.data.nbytes and max(n_rows) == 30
+    assert shapes == [matrix.shape]
+    for most_entries in (1, 1000):
+        blocks = files.read_csr_blocks(path, shapes.append, most_entries, 1000)
+        found = sparse.vstack(list(blocks), "csr")
+        for name in files.CSR:
+            np.testing.assert_array_equal(getattr(found, name), getattr(matrix, name))
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"indptr": [0, 2]}, "2 pointers for 2 rows"),
+        ({"indptr": [0, 2**30, 0]}, "row by row"),
+        ({"indptr": [0, 1, 2]}, "does not lead from 0 to 3"),
+        ({"indices": [0, 1, 2]}, "outside 0 .. 1"),
+        ({"indices": [0, 1]}, "not as many"),
+        ({"indices": [0.0, 1.0, 0.0]}, "whole numbers"),
+        ({"data": [0.5, 0.5, np.nan]}, "not finite"),
+        ({"data": [[0.5, 0.5, 1.0]]}, "no row of numbers"),
+        ({"shape": [2]}, "no pair of lengths"),
+        ({"shape": None}, "'shape'"),
+        ({"data": None}, "'data.npy'"),
+    ],
+)
+def test_what_is_no_sparse_matrix_is_not_read_row_by_row(
+    changes: dict[str, Any], what: str, tmp_path: Path
+) -> None:
+    arrays: dict[str, Any] = {
+        "data": [0.5, 0.5, 1.0],
+        "indices": [0, 1, 1],
+        "indptr": [0, 2, 3],
+        "shape": [2, 2],
+    }
+    kept = {name: np.array(each) for name, each in (arrays | changes).items() if each is not None}
+    files.write_npz(tmp_path / "a.npz", kept)
+    with pytest.raises(RunError, match=f"a.npz is damaged: it holds no sparse matrix: .*{what}"):
+        list(files.read_csr_blocks(tmp_path / "a.npz", lambda shape: None, 2, 2))
+
+
+def test_check_sums_of_rows_are_compared_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    files.write_csr(path, sparse.csr_array(np.full((50, 4), 0.25)))
+    harmed = path.read_bytes().replace(np.full(9, 0.25).tobytes(), np.full(9, 0.5).tobytes(), 1)
+    path.write_bytes(harmed)
+    with pytest.raises(RunError, match="is damaged"):
+        list(files.read_csr_blocks(path, lambda shape: None, 20, 20))

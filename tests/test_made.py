@@ -6,6 +6,7 @@ import io
 import pickle
 import tracemalloc
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +18,9 @@ from hiertopics.base.made import MadeRows, all_entries, row_ends
 from hiertopics.contract.model import Summary
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.runs import soundness
+from hiertopics.runs.artifacts import write_summary
+from hiertopics.runs.experiment import read_experiment
+from hiertopics.runs.rundir import RunDir
 
 RNG = np.random.default_rng(3)
 ROWS = RNG.dirichlet(np.ones(40), 6000)
@@ -78,6 +82,21 @@ def test_neither_files_nor_products_hold_all_rows() -> None:
     made() @ into
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
+    assert peak < 0.5 * ROWS.nbytes
+
+
+def test_a_run_writes_them_as_they_are_made(tmp_path: Path) -> None:
+    """With the bytes of the whole matrix, which nobody makes."""
+    experiment = read_experiment({"backend": "multinomial"}, None, ())
+    whole = Summary(tree(), all_entries(ROWS))
+    write_summary(RunDir(tmp_path), whole, ("a",), experiment)
+    expected = (tmp_path / "theta.npz").read_bytes()
+    summary = Summary(tree(), made())
+    tracemalloc.start()
+    write_summary(RunDir(tmp_path), summary, ("a",), experiment)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (tmp_path / "theta.npz").read_bytes() == expected
     assert peak < 0.5 * ROWS.nbytes
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import sparse
 
+from hiertopics.base.made import all_entries
 from hiertopics.corpus.data import membership
 from hiertopics.corpus.data.tree import ROOT, Tree
 
@@ -91,3 +94,20 @@ def test_documents_of_one_path_belong_to_its_nodes(
     counts = [5, 3, 1, 2, 1]
     assert membership.branch_counts(tree, theta, LENGTHS, PATH).tolist() == counts
     assert membership.passing(PATH, 5).tolist() == counts
+
+
+def test_documents_with_a_share_of_every_node_are_counted_some_at_a_time() -> None:
+    """Of a theta that stores every entry, a block of documents takes as much as one of few."""
+    rng = np.random.default_rng(0)
+    tree = tree_of((ROOT, *rng.integers(0, 3, 299).tolist()))
+    rows = rng.dirichlet(np.full(300, 0.1), 12_000)
+    theta, lengths = all_entries(rows), rng.integers(1, 9, len(rows))
+    tracemalloc.start()
+    counts = membership.branch_counts(tree, theta, lengths, None)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    at_or_below = tree.above.toarray()[:, 1:]
+    expected = ((rows @ at_or_below) * lengths[:, None] >= 1).sum(axis=0)
+    assert counts[0] == len(rows)
+    np.testing.assert_allclose(counts[1:], expected, atol=1)
+    assert peak < 1.5 * theta.data.nbytes
