@@ -23,6 +23,9 @@ last."""
 CODE, LESS = 96 << 20, 40 << 20
 """Of what these have in files, mapped into memory: part of a peak, but of no limit."""
 
+READER, READER_CODE = 64 << 20, 48 << 20
+"""The same of scikit-learn, which cuts texts into words: its memory, and what is mapped of it."""
+
 DOC_BYTES = 48
 """Of a corpus beside its counts: lengths, numbers and places of documents."""
 
@@ -56,18 +59,23 @@ def besides(whole: Bags | Vectors, train: Bags | Vectors, split: Split) -> int:
     texts = 0 if isinstance(train, Vectors) else WORD_BYTES * train.n_words
     aside = sum(_held(getattr(split, name)) for name in ("heldout", "observed", "scored"))
     kept = sum(_size_of(corpus) for corpus in (whole, train))
-    libraries = LIBRARIES if _compiles() else FEWER
+    libraries = (LIBRARIES if _compiles() else FEWER) + READER * _cuts()
     return libraries + kept + aside + texts
 
 
 def code() -> int:
     """Return the bytes that libraries have in files mapped into memory."""
-    return CODE if _compiles() else LESS
+    return (CODE if _compiles() else LESS) + READER_CODE * _cuts()
 
 
 def _compiles() -> bool:
     """Tell whether a backend that was loaded, this fit's or another, has compiled kernels."""
     return "numba" in sys.modules
+
+
+def _cuts() -> bool:
+    """Tell whether texts were cut into words, for this fit or another one."""
+    return "sklearn" in sys.modules
 
 
 def _size_of(corpus: Bags | Vectors) -> int:
