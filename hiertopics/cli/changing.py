@@ -12,6 +12,7 @@ from hiertopics.cli.options import (
     LINES,
     chosen_run,
     forms,
+    is_node,
     json_option,
     naming_option,
     put,
@@ -73,6 +74,8 @@ def label_command(
     if command is None and (depth is not None or overwrite):
         raise click.UsageError("--depth and --overwrite have no meaning without --with")
     if command is not None:
+        if run is not None and is_node(run):
+            raise click.UsageError("--with has no meaning with a node")
         if (node, name, hide, note) != (None, None, None, None):
             raise click.UsageError("--with has no meaning with a node")
         if words_by is not None:
@@ -80,6 +83,8 @@ def label_command(
         return _label_with(chosen_run(run), command, depth, overwrite, listed, form)
     from hiertopics.views.labelling import label
 
+    if run is not None and name is None and is_node(run):
+        run, node, name = None, run, node
     target = chosen_run(run)
     records = label(target, node, name, hide=hide, note=note, words_by=words_by)
     if listed:

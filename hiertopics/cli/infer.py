@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hiertopics.cli.completing import RUN
 from hiertopics.cli.options import (
     SectionedCommand,
+    chosen_run,
     cluster_option,
     corpus_options,
     corpus_settings,
@@ -19,10 +20,13 @@ from hiertopics.cli.options import (
     workers_option,
 )
 
+if TYPE_CHECKING:
+    from hiertopics.runs.rundir import RunDir
+
 
 @click.command("infer", cls=SectionedCommand)
-@click.argument("run", type=RUN)
-@click.argument("corpus", type=click.Path())
+@click.argument("run", required=False, type=RUN)
+@click.argument("corpus", required=False, metavar="CORPUS", type=click.Path())
 @click.option(
     "-o", "--output", required=True, metavar="FILE", help="A .csv, .jsonl, .parquet or .npz file."
 )
@@ -32,8 +36,8 @@ from hiertopics.cli.options import (
 @cluster_option
 @corpus_options
 @json_option
-def infer_command(**options: Any) -> int:
-    """Place the documents of CORPUS under RUN.
+def infer_command(run: str | None, corpus: str | None, **options: Any) -> int:
+    """Place the documents of CORPUS under RUN (default: the newest under runs/).
 
     A .csv, .jsonl or .parquet file has a row for each: its name, known words, main topic (the last
     node of its path, or the end of its way into the largest child), that path with its probability
@@ -49,8 +53,9 @@ def infer_command(**options: Any) -> int:
     from hiertopics.runs.newdocs import infer
 
     as_json, data = options.pop("as_json"), corpus_settings(options)
+    target, new = _run_and_corpus(run, corpus)
     with watched("placing"):
-        found = infer(**options, data=data)
+        found = infer(target, new, **options, data=data)
     for note in found.corpus.notes:
         tell(f"note: {note}")
     n_unknown = int((found.lengths == 0).sum())
@@ -71,3 +76,14 @@ def infer_command(**options: Any) -> int:
     tell(told.format_map(sizes) + why * (found.unknown_tokens > 0))
     put(options["output"])
     return 0
+
+
+def _run_and_corpus(run: str | None, corpus: str | None) -> tuple[RunDir, str]:
+    """Return RUN and CORPUS as they were meant: a file alone is CORPUS, for the newest run."""
+    from hiertopics.runs.rundir import RunDir
+
+    if corpus is None:
+        if run is None or RunDir(run).exists:
+            raise click.UsageError("Missing argument 'CORPUS'.")
+        run, corpus = None, run
+    return chosen_run(run), corpus

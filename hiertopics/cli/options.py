@@ -356,18 +356,33 @@ def chosen_run(path: str | None) -> RunDir:
     if path is not None:
         return RunDir.open(path)
     run = RunDir.newest()
+    for other in RunDir.newest_first():
+        if other.path == run.path:
+            break
+        tell(f"note: {other.path} is newer, but has no model yet: {_why_no_model(other)}")
     tell(f"run: {run.path}")
     return run
 
 
+def _why_no_model(run: RunDir) -> str:
+    """Return what became of a fit that has no model."""
+    if run.manifest["status"] == "running":
+        return "it is being fitted, or its fit was killed"
+    return f"its fit is {run.manifest['status']}"
+
+
 def newest_node(run: str | None, node: int | None) -> tuple[str | None, int | None]:
     """Return RUN and NODE as they were meant: a number alone is a node of the newest run."""
-    if run is not None and node is None and run.isascii() and run.isdigit():
-        from pathlib import Path
-
-        if not Path(run).exists():
-            return None, int(run)
+    if run is not None and node is None and is_node(run):
+        return None, int(run)
     return run, node
+
+
+def is_node(run: str) -> bool:
+    """Return whether what stands in the place of RUN is the number of a node: no path has it."""
+    from pathlib import Path
+
+    return run.isascii() and run.isdigit() and not Path(run).exists()
 
 
 def note_hidden(run: RunDir) -> None:

@@ -128,11 +128,21 @@ class RunDir:
 
     @classmethod
     def newest(cls, root: Path = RUNS) -> Self:
-        """Return the run below ``root`` whose manifest changed last; RunError if there is none."""
-        manifests = list(root.glob("*/manifest.json"))
-        if not manifests:
+        """Return the run below ``root`` whose manifest changed last, of those with a model if any.
+
+        Raises RunError if there is no run.
+        """
+        found = cls.newest_first(root)
+        if not found:
             raise RunError(f"there is no run under {root}{os.sep}; make one with 'fit'")
-        return cls(max(manifests, key=lambda path: path.stat().st_mtime_ns).parent)
+        return next((run for run in found if not run.lacks_model), found[0])
+
+    @classmethod
+    def newest_first(cls, root: Path = RUNS) -> list[Self]:
+        """Return the runs below ``root``; the one whose manifest changed last is the first."""
+        manifests = root.glob("*/manifest.json")
+        by_age = sorted(manifests, key=lambda path: path.stat().st_mtime_ns, reverse=True)
+        return [cls(path.parent) for path in by_age]
 
     @property
     def exists(self) -> bool:
@@ -262,7 +272,7 @@ class RunDir:
     @cached_property
     def tree(self) -> Tree:
         """The summarised tree; RunError if the fit has none yet."""
-        if not self.has_model and self.manifest["status"] != "done":
+        if self._is_unfinished:
             raise RunError(f"{self.path} has no model yet; give the fit's command again, to go on")
         path = self.sealed("model.npz")
         return _tree(path, files.read_npz(path))
@@ -282,6 +292,18 @@ class RunDir:
         if not (self.exists and self.file(name).exists()):
             return False
         return name in self.manifest.get(FILES, (name,))
+
+    @property
+    def _is_unfinished(self) -> bool:
+        return not self.has_model and bool(self.manifest["status"] != "done")
+
+    @property
+    def lacks_model(self) -> bool:
+        """Whether no fit of the run has come to a model yet; False for a damaged run."""
+        try:
+            return self._is_unfinished
+        except RunError:
+            return False
 
     def sealed(self, name: str) -> Path:
         """Return the path of a file of the run, once it is known to belong to the others.

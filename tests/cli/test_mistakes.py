@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -121,6 +124,55 @@ def test_a_number_alone_is_a_node_of_the_newest_run(
         alone = call(command, "1")
         assert alone.code == 0
         assert alone.out == call(command, "runs/a", "1").out
+
+
+def test_a_number_before_a_name_is_a_node_of_the_newest_run(
+    call: Call, copied: Callable[..., Path], folder: Path
+) -> None:
+    (folder / "runs").mkdir()
+    copied(TREE).rename(folder / "runs" / "a")
+    named = call("label", "1", "conditioning")
+    assert (named.code, named.err) == (0, "run: runs/a\n")
+    assert "conditioning" in call("label", "runs/a", "1").out
+    assert call("label", "1").out == call("label", "runs/a", "1").out
+    assert call("label", "1", "--note", "seen").code == 0
+    assert "no meaning with a node" in call("label", "1", "--with", "cat").err
+
+
+def test_a_corpus_alone_is_placed_under_the_newest_run(
+    call: Call, copied: Callable[..., Path], folder: Path
+) -> None:
+    (folder / "runs").mkdir()
+    copied(TREE).rename(folder / "runs" / "a")
+    alone = call("infer", "good.ldac", "-o", "alone.csv")
+    named = call("infer", "runs/a", "good.ldac", "-o", "named.csv")
+    assert (alone.code, alone.err) == (0, "run: runs/a\n" + named.err)
+    assert (folder / "alone.csv").read_bytes() == (folder / "named.csv").read_bytes()
+    for words in ((), ("runs/a",)):
+        none = call("infer", *words, "-o", "none.csv")
+        assert none.code == 2 and "Missing argument 'CORPUS'" in none.err
+
+
+@pytest.mark.parametrize("status", ["running", "stopped"])
+def test_a_newer_run_without_a_model_is_passed_over(
+    call: Call, copied: Callable[..., Path], folder: Path, status: str
+) -> None:
+    (folder / "runs").mkdir()
+    old = copied(TREE).rename(folder / "runs" / "a")
+    manifest = json.loads((old / "manifest.json").read_text())
+    manifest["files"] = {}
+    (folder / "runs" / "b").mkdir()
+    later = folder / "runs" / "b" / "manifest.json"
+    later.write_text(json.dumps(manifest | {"status": status}))
+    os.utime(old / "manifest.json", (9, 9))
+    done = call("topics", "1")
+    assert (done.code, done.out) == (0, call("topics", "runs/a", "1").out)
+    told, last = done.err.splitlines()
+    assert told.startswith("note: runs/b is newer, but has no model yet: ")
+    assert "being fitted" in told if status == "running" else "stopped" in told
+    assert last == "run: runs/a"
+    shutil.rmtree(old)
+    assert "runs/b has no model yet; give the fit's command again" in call("topics", "1").err
 
 
 def test_a_run_with_a_split_is_scored_unasked(call: Call, copied: Callable[..., Path]) -> None:
