@@ -62,9 +62,24 @@ def check_command(**options: Any) -> int:
     checked = check(**options, data=data)
     if checked.problems:
         _print_problems(checked, as_json)
-        return min(problem.exit_code for problem in checked.problems)
-    _print_summary(checked, as_json)
-    return 0
+    else:
+        _print_summary(checked, as_json)
+    if checked.auto:
+        told = _fit_command(options["corpus"], data, options["overrides"])
+        tell(f"{told} --auto takes this advice")
+    return min((problem.exit_code for problem in checked.problems), default=0)
+
+
+def _fit_command(corpus: str, data: dict[str, Any], overrides: tuple[str, ...]) -> str:
+    """Return the command that fits a corpus as ``check`` was told to read it."""
+    from shlex import join
+
+    words = ["hiertopics", "fit", corpus]
+    for key, value in data.items():
+        words += [f"--{key.rstrip('_').replace('_', '-')}", "none" if value is None else str(value)]
+    for entry in overrides:
+        words += ["-s", entry]
+    return join(words)
 
 
 def _print_problems(checked: Checked, as_json: bool) -> None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from types import MappingProxyType
 from typing import Any
 
@@ -134,7 +135,7 @@ def _with_advice(
     own = {**given.get("data", {}), **flags.get("data", {})}
     taken = {key: value for key, value in advised(experiment.data).items() if key not in own}
     if not quiet:
-        told = ", ".join(f"data.{key}={value}" for key, value in taken.items())
+        told = ", ".join(f"data.{key}={quote(str(value))}" for key, value in taken.items())
         print(f"auto: {steady(told) or 'there is no advice to take'}", file=sys.stderr)
     return merge(flags, {"data": taken})
 

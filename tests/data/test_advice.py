@@ -224,3 +224,38 @@ def test_fit_records_the_advice_that_it_takes(call: Callable[..., Any], french: 
     assert again.code == 0
     by_hand = ("-s", "data.stop_words=french", "-s", "data.max_df=0.5", "--iterations", 4)
     assert call(*fit, *by_hand).code == 0
+
+
+def test_auto_takes_the_delimiter_and_the_encoding(
+    call: Callable[..., Any], tmp_path: Path
+) -> None:
+    rows = [f"{'caf' + chr(233)} bread butter;{year}\n" for year in range(1990, 2002)]
+    (tmp_path / "semi.csv").write_bytes(("text;year\n" + "".join(rows)).encode("cp1252"))
+    checked = call("check", "semi.csv")
+    assert checked.code == 2
+    assert checked.err == "hiertopics fit semi.csv --auto takes this advice\n"
+    fit = ("fit", "semi.csv", "--auto", "-b", "multinomial", "-o", "run")
+    done = call(*fit)
+    assert done.code == 0
+    assert "auto: data.delimiter=';', data.encoding=cp1252" in done.err
+    config = (tmp_path / "run" / "config.yaml").read_text(encoding="utf-8")
+    assert "encoding: cp1252" in config and "delimiter: ;" in config.replace("'", "")
+    assert "caf\u00e9" in (tmp_path / "run" / "vocab.txt").read_text(encoding="utf-8").split()
+
+
+def test_what_parts_no_columns_is_no_delimiter(tmp_path: Path) -> None:
+    path = tmp_path / "plain.csv"
+    for header, row in (("text", "aa; bb"), ("text,year;month", "aa; bb,1990")):
+        path.write_text(f"{header}\n" + f"{row}\n" * 3)
+        assert "delimiter" not in advised(DataConfig(corpus=str(path)))
+    path.write_text("aa; bb\n" * 3)
+    assert "delimiter" not in advised(DataConfig(corpus=str(path), text_field="0"))
+
+
+def test_check_ends_with_the_command_that_takes_its_advice(
+    call: Callable[..., Any], french: Path
+) -> None:
+    last = call("check", french, "--lines").err.splitlines()[-1]
+    assert last == f"hiertopics fit {french} --from lines --auto takes this advice"
+    (french.parent / "few.txt").write_text("some plain words\n")
+    assert "--auto" not in call("check", "few.txt", "--lines").err

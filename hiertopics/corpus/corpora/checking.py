@@ -19,7 +19,7 @@ from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.shape import marks_of, shape_of
 from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.corpus.formats.reading import read_counts, read_resolved, resolve
-from hiertopics.corpus.formats.records import holds_pages, records
+from hiertopics.corpus.formats.records import holds_pages, records, settings_found
 from hiertopics.corpus.formats.sidefiles import read_tags, read_vocabulary
 from hiertopics.corpus.formats.source import FOLDER, Source, names_columns
 from hiertopics.corpus.formats.table import FORMATS
@@ -37,7 +37,8 @@ class Checked:
 
     more: there are more problems than were asked for. shape: what a sound corpus holds, by name
     (n_docs, n_words, ...); empty where there are problems. notes: what its reader has to say.
-    advice: what spoils the tree of a sound corpus.
+    advice: what spoils the tree of a sound corpus. auto: the entries of the ``data`` section that
+    ``fit --auto`` would take.
     """
 
     source: Source
@@ -46,6 +47,7 @@ class Checked:
     shape: dict[str, Any]
     notes: tuple[str, ...]
     advice: tuple[Advice, ...] = ()
+    auto: tuple[str, ...] = ()
 
 
 class _EnoughProblemsError(Exception):
@@ -105,20 +107,24 @@ def check(
         with suppress(_EnoughProblemsError):
             read = _read(source, problems)
         advice = () if read is None else advice_for(read, source)
+        auto = settings_found(source) if problems.found else settings_of(advice)
     found = [_as_given(problem, source.path, config) for problem in problems.found]
     source = replace(source, path=Path(str(config.corpus)))
     shape = {} if read is None else shape_of(read) | marks_of(read)
     notes = () if read is None else read.notes
-    return Checked(source, tuple(found), problems.more, shape, notes, advice)
+    return Checked(source, tuple(found), problems.more, shape, notes, advice, tuple(auto))
 
 
 def advised(data: DataConfig) -> dict[str, object]:
     """Return the entries of the section that advice on its corpus sets and that it leaves out.
 
-    An entry with the value of its default counts as left out. Raises as ``read_corpus`` does.
+    The first ones are the delimiter and the encoding that a table needs to be read. An entry with
+    the value of its default counts as left out. Raises as ``read_corpus`` does.
     """
     source = resolve(dataset.source_of(data))
-    taken = settings_of(advice_for(read_resolved(source), source))
+    form = settings_found(source)
+    source = replace(source, **form)
+    taken = form | settings_of(advice_for(read_resolved(source), source))
     plain = DataConfig()
     return {key: taken[key] for key in taken if getattr(data, key) == getattr(plain, key)}
 

@@ -37,7 +37,8 @@ SUFFIXES = ((".txt",), (*HTML, ".md", ".rst"))
 NOT_READ = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".pdf", ".docx", ".gz")
 """Of files in a folder of texts that may hold documents too, but are not read."""
 LONGEST_FIELD = 2**31 - 1
-ENCODING = "name its encoding, as -s data.encoding=cp1252, or convert it first"
+OLDER_ENCODING = "cp1252"
+ENCODING = f"name its encoding, as -s data.encoding={OLDER_ENCODING}, or convert it first"
 MISSING = frozenset(("", "nan", "na", "n/a", "#n/a", "<na>", "null", "none"))
 """Texts that other programs write for no text, in small letters."""
 PEEKED = 10_000
@@ -268,6 +269,30 @@ def _other_delimiter(source: Source, row: str) -> str | None:
     if source.format != "csv" or source.delimiter is not None:
         return None
     return next((mark for mark in DELIMITERS if mark in row), None)
+
+
+def settings_found(source: Source) -> dict[str, str]:
+    """Return what a table needs to be read, of ``delimiter`` and ``encoding``, and does not have.
+
+    They are those that the messages about its header and its bytes name. A text file without
+    columns needs an encoding alone.
+    """
+    if not source.path.is_file():
+        return {}
+    found: dict[str, str] = {}
+    if source.format == "csv" and not (source.text_field or "").isdigit():
+        header = next(rows(source.path, encoding="latin-1", advice=ENCODING), "")
+        mark = None if "," in header else _other_delimiter(source, header)
+        if mark is not None and header != source.text_field:
+            found["delimiter"] = DELIMITERS[mark].strip("'")
+    if source.format in ("csv", "tsv", "lines", "paragraphs") and source.encoding is None:
+        try:
+            for _ in rows(source.path, encoding=None, advice=ENCODING):
+                pass
+        except DataError as error:
+            if ENCODING in error.what:
+                found["encoding"] = OLDER_ENCODING
+    return found
 
 
 def _encoding_hint(source: Source, line: int | None) -> str:
