@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
-from click_man.core import generate_man_page  # type: ignore[import-untyped]
 
 from hiertopics import __version__
 from hiertopics.cli import COMMANDS, group
@@ -35,6 +35,8 @@ def pages() -> dict[str, str]:
 
 
 def _page(context: click.Context) -> str:
+    from click_man.core import generate_man_page  # type: ignore[import-untyped]
+
     return str(generate_man_page(context, version=__version__)) + "\n"
 
 
@@ -42,6 +44,9 @@ def main() -> None:
     """Write all pages to the folder of the first argument."""
     if len(sys.argv) != 2:
         sys.exit("usage: python docs/build_man.py FOLDER")
+    if find_spec("click_man") is None:
+        print("docs/build_man.py needs click-man: pip install click-man", file=sys.stderr)
+        sys.exit(2)
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in pages().items():

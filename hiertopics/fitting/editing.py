@@ -34,6 +34,7 @@ from hiertopics.runs.edits import (
     MOVE,
     SPLIT,
     Edit,
+    as_line,
     edits_of,
     named,
     read_edits,
@@ -68,7 +69,8 @@ def edit(
     target, began = ready(run, output), time.perf_counter()
     path = target.file(EDITS) if edits is None else Path(edits)
     if edits is None and not path.exists():
-        raise UsageError(f"{target.path} has no {EDITS}; write one, or name it with --edits")
+        what = f"{target.path} has no {EDITS}; write one, or name it with --edits"
+        raise UsageError(what + _example(target))
     found = read_edits(path)
     if not found:
         raise UsageError(f"{path}: there is no edit in it")
@@ -87,6 +89,13 @@ def edit(
     made_by = f"edit {', '.join(map(str, in_order))}"
     change = Reshaping(state.summary, state.numbers, made_by, began)
     return written(target, change, Path(output), argv)
+
+
+def _example(run: RunDir) -> str:
+    """Return a line of the file with nodes of the run, as the end of a message."""
+    below = [run.tree.children(node) for node in (ROOT, *run.tree.shown.tolist())]
+    pair = next((nodes[:2].tolist() for nodes in below if len(nodes) > 1), None)
+    return "" if pair is None else f"; such as the line {as_line(MERGE, run, pair)}"
 
 
 class _State(NamedTuple):

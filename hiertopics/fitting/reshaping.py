@@ -25,6 +25,7 @@ from hiertopics.corpus.data.regrouping import Regrouping, joined, regrouped, wit
 from hiertopics.corpus.data.tree import NODE, Tree
 from hiertopics.runs import artifacts
 from hiertopics.runs.documents import DOCUMENTS
+from hiertopics.runs.edits import EDITS, MERGE, as_line
 from hiertopics.runs.labels import LABELS, Row, read_rows, words_told, write_rows
 from hiertopics.runs.manifest import FILES
 from hiertopics.runs.origin import lineage, peak_memory
@@ -52,8 +53,19 @@ def merge(
     target = ready(run, output)
     for node in nodes:
         target.require_node(node)
-    grouping = joined(target.tree, [int(node) for node in nodes])
+    try:
+        grouping = joined(target.tree, [int(node) for node in nodes])
+    except UsageError as error:
+        raise UsageError(f"{error}{_by_edit(target, nodes)}") from error
     return _made(target, grouping, f"merge {' '.join(map(str, nodes))}", Path(output), argv)
+
+
+def _by_edit(run: RunDir, nodes: Sequence[int]) -> str:
+    """Return how nodes of one level with different parents are merged, as the end of a message."""
+    chosen = sorted(set(nodes))
+    if len(set(run.tree.parent[chosen])) < 2 or len(set(run.tree.depth[chosen])) > 1:
+        return ""
+    return f"; 'edit' can, with this line in {EDITS}: {as_line(MERGE, run, chosen)}"
 
 
 def drop(

@@ -5,6 +5,7 @@ And ``fit`` as they call it: the corpus may be an object, and a ``Run`` comes ba
 
 from __future__ import annotations
 
+import re
 import shutil
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from msgspec import structs
 
 from hiertopics.base import files
 from hiertopics.base.arrays import I64
-from hiertopics.base.errors import RunError, UsageError
+from hiertopics.base.errors import DataError, RunError, UsageError
 from hiertopics.contract.model import Summary
 from hiertopics.corpus.corpora.inmemory import (
     as_corpus,
@@ -271,7 +272,14 @@ def _kept(corpus: Any, sides: Mapping[str, Any], run: Run) -> Iterator[Any]:
     else:
         put = partial(store, as_corpus(corpus, **sides))
     with kept_in(run.path, put) as path:
-        yield path
+        try:
+            yield path
+        except DataError as error:
+            if error.path != str(path):
+                raise
+            hint = re.sub(r"--text-field (\S+)", r'data={"text_field": "\1"}', error.what)
+            where = "the corpus" if error.line is None else f"row {error.line} of the corpus"
+            raise DataError(where, hint) from error
 
 
 def _files(sides: Mapping[str, Any]) -> dict[str, str]:

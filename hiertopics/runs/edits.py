@@ -146,6 +146,12 @@ def _entry(edit: Edit) -> str:
     return f"{{node: {first}, below: {others[0]}}}"
 
 
+def as_line(kind: str, run: RunDir, nodes: Sequence[int]) -> str:
+    """Return a whole file with an edit of nodes of a run, on one line."""
+    names = tuple(named(run.tree, run.vocab, node) for node in nodes)
+    return f"{kind}: [{_entry(Edit(kind, names))}]"
+
+
 def named(tree: Tree, vocab: Sequence[str], node: int) -> NodeName:
     """Return a node as it is written: its number and its five most probable words."""
     return NodeName(int(node), words_told(tree, vocab, node))

@@ -50,7 +50,7 @@ def label(
         return _records(target, words_by)
     is_number = isinstance(node, int) or (node.isascii() and node.isdigit())
     if not is_number and not target.tree.is_flat:
-        raise UsageError(f"a node is a number, but got {node!r}" + _with_word(target, str(node)))
+        raise UsageError(no_number(target, str(node)))
     tree = target.tree if is_number else arranged(target)
     row, node = _row_of(target, tree, int(node) if is_number else node)
     if (name, hide, note) == (None, None, None):
@@ -70,6 +70,11 @@ def label(
         rows[node] = Row(0, node, words_told(tree, target.vocab, row), changed)
         write_rows(path, rows.values())
     return _records(target, words_by)
+
+
+def no_number(run: RunDir, word: str) -> str:
+    """Return the message for a word in place of a node: it names nodes that have the word."""
+    return f"a node is a number, but got {word!r}" + _with_word(run, word)
 
 
 def _with_word(run: RunDir, word: str) -> str:

@@ -103,7 +103,7 @@ def tags_of(run: RunDir, name: str, path: Path | None) -> Tags:
         data = run.experiment.data
         path, form = Path(str(data.corpus)), str(data.from_)
         if form not in TABLES or not path.is_file():
-            known = f"; there are {', '.join(kept)}" if kept else ""
+            known = f"; it keeps {', '.join(kept)}" if kept else "; it keeps none"
             raise UsageError(
                 f"{run.path} keeps no column {name!r} of its documents{known}; "
                 f"--side {name}=FILE reads one"

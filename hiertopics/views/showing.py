@@ -83,11 +83,20 @@ def form_named(name: str) -> Form:
     return FORMS[name]
 
 
+PICTURES = (".pdf", ".png", ".jpg", ".jpeg", ".eps", ".ps")
+"""Suffixes of figures that other programs make of one in svg."""
+
+
 def form_of(path: Path) -> str:
     """Return the form that a file's suffix tells; raises UsageError where it tells none."""
     for name, form in FORMS.items():
         if path.suffix.lower() in form.suffixes:
             return name
+    if path.suffix.lower() in PICTURES:
+        raise UsageError(
+            f"{path}: no format goes by that suffix; write a figure (.svg) and convert it, or "
+            "print the page of 'report' from a browser"
+        )
     known = " ".join(suffix for form in FORMS.values() for suffix in form.suffixes)
     raise UsageError(
         f"{path}: no format goes by that suffix (known: {known}); "

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from hiertopics.runs.rundir import RunDir
+
 Call = Callable[..., Any]
 
 TREE = "hlda-variational"
@@ -24,6 +26,8 @@ FILES = {
     "quoted.csv": b'"title";"abstract"\n"caf\xe9";"bb cc"\n',
     "latin-header.csv": b"t\xeftre;abstract\naa;bb cc\n",
     "a.pdf": b"%PDF-1.4\n",
+    "packed.ldac.gz": b"not read",
+    "single.ldac": b"2 0:1 1:2\n",
     "good.ldac": b"2 0:1 1:2\n2 1:1 2:3\n1 0:4\n",
 }
 
@@ -50,6 +54,12 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
         ("fit", "semi.csv", "-s", "data.delimiter='\"'"),
         r"data\.delimiter must be one letter, no quote",
     ),
+    "a packed file without its suffix": (
+        ("fit", "packed.ldac"),
+        r"packed\.ldac: no such file; there is packed\.ldac\.gz$",
+    ),
+    "a suffix of a packed file too many": (("check", "good.ldac.gz"), r"there is good\.ldac$"),
+    "a single document": (("fit", "single.ldac"), r"1 document cannot be split"),
     "the number of topics": (
         ("fit", "good.ldac", "-s", "model.topics=20"),
         r"the number of topics is model\.truncation or model\.branches",
@@ -210,3 +220,35 @@ def test_a_page_of_another_kind_is_refused(
     assert done.code == 2
     assert "the page is HTML" in done.err
     assert not page.exists()
+
+
+@pytest.mark.parametrize("command", ["docs", "topics", "merge"])
+def test_a_word_for_a_node_is_met_alike(
+    call: Call, copied: Callable[..., Path], command: str
+) -> None:
+    run = copied(TREE)
+    word = RunDir(run).vocab[int(RunDir(run).tree.top_words(1, 1)[0])]
+    done = call(command, run, word, *(["-o", "new"] if command == "merge" else []))
+    assert done.code == 2
+    assert re.search(rf"a node is a number, but got '{word}'; .* ha(s|ve) that word", done.err)
+
+
+def test_new_documents_in_one_text_are_met_as_a_corpus_is(
+    call: Call, folder: Path, fit_tiny: Callable[..., Any]
+) -> None:
+    (folder / "texts").mkdir()
+    for number in range(6):
+        (folder / "texts" / f"{number}.txt").write_text("bread butter cheese\n")
+    fit_tiny(folder / "run", "multinomial", corpus=folder / "texts")
+    done = call("infer", "run", "one.txt", "-o", "new.csv")
+    assert done.code == 2
+    assert "one.txt is one text: --lines takes each line" in done.err
+
+
+@pytest.mark.parametrize("suffix", ["pdf", "png"])
+def test_a_figure_of_another_kind_is_met_with_what_to_do(
+    call: Call, copied: Callable[..., Path], suffix: str
+) -> None:
+    done = call("export", copied(), "-o", f"x.{suffix}")
+    assert done.code == 2
+    assert "write a figure (.svg) and convert it, or print the page of 'report'" in done.err

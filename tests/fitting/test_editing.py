@@ -250,8 +250,12 @@ def test_edits_that_cannot_be_made_are_refused_with_their_line(
 
 def test_runs_and_places_that_cannot_be_are_refused(copied: Copied, tmp_path: Path) -> None:
     path = copied("hlda-gibbs")
-    with pytest.raises(UsageError, match="has no edits.yaml; write one"):
+    with pytest.raises(UsageError, match="has no edits.yaml; write one") as told:
         hiertopics.edit(path, tmp_path / "new")
+    example = str(told.value).partition("; such as the line ")[2]
+    (tmp_path / "example.yaml").write_text(example)
+    made = hiertopics.edit(path, tmp_path / "example", edits=tmp_path / "example.yaml")
+    assert len(made.run.tree.shown) == len(RunDir(path).tree.shown) - 1
     tree = RunDir(path).tree
     (first, leaf, *_), (second, other, *_) = branches_of(tree)[:2]
     for node, below in ((leaf, 0), (first, second), (leaf, other)):

@@ -304,3 +304,17 @@ def test_a_refit_that_was_refused_leaves_nothing(
     with pytest.raises(ConfigError, match="another config"):
         hiertopics.refit(finished(), 0, other)
     assert not (other / "corpus").exists()
+
+
+def test_nodes_of_different_parents_are_left_to_edit(
+    copied: Callable[..., Path], call: Call, tmp_path: Path
+) -> None:
+    run = copied("hlda-variational")
+    tree = RunDir(run).tree
+    inner = [node for node in tree.shown.tolist() if tree.parent[node] == 0]
+    pair = [int(tree.children(node)[0]) for node in inner if len(tree.children(node))][:2]
+    told = call("merge", run, *pair, "-o", "new")
+    assert told.code == 2 and "; 'edit' can, with this line in edits.yaml: " in told.err
+    (run / "edits.yaml").write_text(told.err.partition("edits.yaml: ")[2])
+    assert call("edit", run, "-o", "new").code == 0
+    assert "'edit' can" not in call("merge", run, 0, 1, "-o", "newer").err

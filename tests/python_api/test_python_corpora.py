@@ -187,3 +187,13 @@ def test_groups_of_a_corpus_are_kept(tiny_corpus: Corpus) -> None:
             yield ht.read_corpus(path)
 
     assert next(read()).fingerprint == own.fingerprint
+
+
+def test_a_frame_without_the_field_of_texts_is_told_in_words_of_python(fit_quick: Fit) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("narwhals")
+    frame = pandas.DataFrame({"year": ["1990"] * 6, "abstract": ["bread and butter"] * 6})
+    with pytest.raises(DataError, match="no field 'text'; there are 'year', 'abstract'; ") as told:
+        fit_quick(frame)
+    assert str(told.value).endswith('as data={"text_field": "abstract"}')
+    assert "jsonl" not in str(told.value) and "--" not in str(told.value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import runpy
 from collections.abc import Callable
+from pathlib import Path
 
 import click
 import pytest
@@ -42,6 +43,19 @@ def test_a_new_option_is_seen() -> None:
     )
     entry = runpy.run_path(str(SCRIPT))["_option"]
     assert entry(option) == "- `-x`, `--extra N`: More. [default: 3]"
+
+
+def test_man_pages_without_click_man_say_what_is_needed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    script = runpy.run_path(str(ROOT / "docs" / "build_man.py"))
+    monkeypatch.setitem(script["main"].__globals__, "find_spec", lambda name: None)
+    monkeypatch.setattr("sys.argv", ["build_man.py", str(tmp_path / "man")])
+    with pytest.raises(SystemExit) as stop:
+        script["main"]()
+    assert stop.value.code == 2
+    assert capsys.readouterr().err.endswith("needs click-man: pip install click-man\n")
+    assert not (tmp_path / "man").exists()
 
 
 def test_every_command_has_a_man_page_with_its_options() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
+import os
 import zlib
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,15 +25,25 @@ LONGEST_LINE = 1 << 26
 """Bytes of a line: what has no line ends is no text, and must not fill the memory."""
 BOM = b"\xef\xbb\xbf"
 
+PACKED = (".gz", ".xz")
+
 Block = tuple[int, bytes]
 
 
 def require_file(path: Path) -> None:
     """Raise DataError where there is nothing to open; a pipe will do."""
     if not path.exists():
-        raise DataError(path, "no such file")
+        raise lacking(path)
     if path.is_dir():
         raise DataError(path, "is a folder, not a file")
+
+
+def lacking(path: Path) -> DataError:
+    """Return the error for a file that is not there; it names a compressed or unpacked one."""
+    others = [path.with_name(path.name + suffix) for suffix in PACKED]
+    others += [path.with_suffix("")] if path.suffix in PACKED else []
+    there = next((other for other in others if os.path.isfile(other)), None)
+    return DataError(path, "no such file" + (f"; there is {there}" if there else ""))
 
 
 @contextmanager

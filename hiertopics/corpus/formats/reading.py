@@ -9,7 +9,7 @@ from hiertopics.base.errors import DataError, UsageError
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.names import NamedData, first_flaw, names_of
 from hiertopics.corpus.data.vectors import Vectors
-from hiertopics.corpus.formats.opening import require_file
+from hiertopics.corpus.formats.opening import lacking, require_file
 from hiertopics.corpus.formats.sidefiles import read_tags, read_vocabulary
 from hiertopics.corpus.formats.source import (
     FOLDER,
@@ -35,12 +35,14 @@ def resolve(source: Source) -> Source:
     """
     path = Path(source.path)
     if not path.exists():
-        raise DataError(path, "no such file")
+        raise lacking(path)
     if path.name in ("", ".."):  # files beside it go by the name that the folder has above
         path = path.resolve()
     if source.format is None and path.is_file():
         _refuse_documents(path)
     name = format_of(path, source.format)
+    if name == FOLDER and path.is_file():
+        _refuse_documents(path)
     _refuse_contradictions(source, name)
     form = FORMATS[name]
     if form.folder:

@@ -193,7 +193,7 @@ def docs_apart(n_docs: int, holdout: Holdout) -> tuple[I64, I64]:
     if not len(train_docs) or (holdout.kind != "none" and not len(heldout_docs)):
         raise DataError(
             "corpus",
-            f"{n_docs} documents cannot be split by holdout {holdout.kind}; "
+            f"{n_docs} document{'s' * (n_docs != 1)} cannot be split by holdout {holdout.kind}; "
             "choose another --holdout or 'none'",
         )
     return train_docs, heldout_docs
