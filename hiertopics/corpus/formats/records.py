@@ -271,7 +271,7 @@ def _other_delimiter(source: Source, row: str) -> str | None:
     return next((mark for mark in DELIMITERS if mark in row), None)
 
 
-def settings_found(source: Source) -> dict[str, str]:
+def settings_found(source: Source) -> dict[str, Any]:
     """Return what a table needs to be read, of ``delimiter`` and ``encoding``, and does not have.
 
     They are those that the messages about its header and its bytes name. A text file without
@@ -279,7 +279,7 @@ def settings_found(source: Source) -> dict[str, str]:
     """
     if not source.path.is_file():
         return {}
-    found: dict[str, str] = {}
+    found: dict[str, Any] = {}
     if source.format == "csv" and not (source.text_field or "").isdigit():
         header = next(rows(source.path, encoding="latin-1", advice=ENCODING), "")
         mark = None if "," in header else _other_delimiter(source, header)
