@@ -57,12 +57,43 @@ YEARS = [str(1990 + doc // 6) for doc in range(60)]
 @pytest.mark.parametrize("values", [YEARS, [f"{year}-05-01" for year in YEARS]])
 def test_what_grows_and_shrinks_over_years_is_said(values: list[str]) -> None:
     text = told(moving(0.6), {"year": tags_of(values)})
-    found = re.search(r"Over year first grows from (\S+)% to (\S+)% .* second shrinks", text)
+    found = re.search(
+        r"Over year first grows from (\S+)% \(1990 to 1994\) to (\S+)% \(1995 to 1999\) of the "
+        r"words of a document, and second shrinks from \S+% to \S+%\.",
+        text,
+    )
     assert found is not None, text
     assert float(found[1]) == pytest.approx(30, abs=2) and float(found[2]) == pytest.approx(
         60, abs=2
     )
     assert "Over year" not in told(moving(0.3), {"year": tags_of(values)})
+
+
+def by_year(shares: list[float], n_docs: list[int]) -> str:
+    """Return the paragraph on years from 2000 on; shares: of the first branch in each year."""
+    first = np.repeat(shares, n_docs) + np.random.default_rng(0).uniform(-0.02, 0.02, sum(n_docs))
+    theta = np.column_stack([np.full(len(first), 0.1), first, 0.9 - first])
+    years = np.repeat([str(2000 + year) for year in range(len(shares))], n_docs)
+    return told(theta, {"year": tags_of(years.tolist())})
+
+
+def test_a_share_that_turned_is_not_said_to_grow_alone() -> None:
+    text = by_year([0.02, 0.02, 0.02, 0.4, 0.3, 0.13, 0.8], [8, 8, 8, 8, 8, 8, 4])
+    found = re.search(r"Over year first rises to (\d+)% \(2003\), then falls to (\d+)% \(20", text)
+    assert found is not None, text
+    assert [float(share) for share in found.groups()] == pytest.approx([40, 13], abs=1)
+    assert "(2005) of the words of a document, and second falls to" in text
+    assert "(2003), then rises to 77% (2005)." in text
+
+
+def test_a_highest_share_that_is_not_apart_from_the_last_is_no_turn() -> None:
+    text = by_year([0.02, 0.05, 0.4, 0.395], [8] * 4)
+    assert re.search(r"first grows from 3\S+% \(2000 to 2001\) to \S+% \(2002 to 2003\)", text)
+
+
+def test_halves_of_a_column_end_at_a_value() -> None:
+    text = by_year([0.1, 0.4], [40, 20])
+    assert re.search(r"first grows from 1\S+% \(2000\) to \S+% \(2001\) of the words", text), text
 
 
 def test_a_group_that_stands_out_is_said() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from hiertopics.base.arrays import F64, I64, Bools
-from hiertopics.corpus.data.columns import moments
+from hiertopics.corpus.data.columns import binned, moments
 from hiertopics.corpus.data.corpus import Tags
 from hiertopics.corpus.data.support import support_told
 from hiertopics.corpus.data.tree import NONE, ROOT, Labels, Tree, hidden_nodes
@@ -29,6 +29,9 @@ STANDARD_ERRORS = 4.0
 
 FEWEST, MOST_GROUPS = 10, 30
 """Documents of each side of a comparison, and values of a column that is read as groups."""
+
+FEWEST_IN_BIN = 5
+"""Documents of a year, or of another bin, whose share the paragraph speaks of."""
 
 
 class LeadInput(NamedTuple):
@@ -159,12 +162,8 @@ def _change(lead_input: LeadInput, branches: I64, below: F64) -> list[Piece]:
     if not len(branches):
         return []
     for name, tags in lead_input.tags.items():
-        members = sparse.csr_array(tags.members)
-        used = np.flatnonzero(np.asarray(members.sum(axis=0)).ravel())
-        when = moments([tags.names[value] for value in used])
-        if when is None or int(np.diff(members.indptr).max(initial=0)) > 1:
-            continue
-        if found := _over(name, members[:, used], when, branches, below):
+        bins = _bins_of(tags)
+        if bins is not None and (found := _over(name, bins, branches, below)):
             return found
     for name, tags in lead_input.tags.items():
         members = sparse.csr_array(tags.members)
@@ -177,25 +176,89 @@ def _change(lead_input: LeadInput, branches: I64, below: F64) -> list[Piece]:
     return []
 
 
-def _over(
-    name: str, members: sparse.csr_array, when: F64, branches: I64, below: F64
-) -> list[Piece]:
-    """Return what grew most, and what shrank, between the earlier and the later half."""
-    docs, values = members.nonzero()
-    moment = when[values]
-    middle = np.median(moment)
-    early, late = docs[moment < middle], docs[moment >= middle]
+class _Bins(NamedTuple):
+    """The numbers or dates of a column, ascending: the name of each, and its documents."""
+
+    names: list[str]
+    docs: list[I64]
+
+    def joined(self, first: int, end: int) -> I64:
+        """Return the documents of the bins from ``first`` to before ``end``."""
+        return np.concatenate(self.docs[first:end])
+
+    def period(self, first: int, end: int) -> str:
+        """Return how the bins from ``first`` to before ``end`` are called."""
+        ends = self.names[first], self.names[end - 1]
+        return ends[0] if end - first == 1 else f"{ends[0]} to {ends[1]}"
+
+
+def _bins_of(tags: Tags) -> _Bins | None:
+    """Return the bins of a column of dates or numbers, one of each document; else None."""
+    if int(np.diff(sparse.csr_array(tags.members).indptr).max(initial=0)) > 1:
+        return None
+    tags = binned(tags)
+    members = sparse.csc_array(tags.members)
+    used = np.flatnonzero(np.diff(members.indptr))
+    when = moments([tags.names[value] for value in used])
+    if when is None:
+        return None
+    names, docs = [], []
+    for moment in np.unique(when):
+        values = used[when == moment]
+        names.append(tags.names[values[0]].strip())
+        cells = [members.indices[slice(*members.indptr[value : value + 2])] for value in values]
+        docs.append(np.concatenate(cells).astype(np.int64))
+    return _Bins(names, docs)
+
+
+def _over(name: str, bins: _Bins, branches: I64, below: F64) -> list[Piece]:
+    """Return what grew most, and what shrank, between the earlier and the later half.
+
+    Where the share of a branch turned, the bin where it turned is named in place of the halves.
+    """
+    n_until = np.cumsum([len(docs) for docs in bins.docs])
+    n, middle = len(bins.docs), int(np.minimum(n_until, n_until[-1] - n_until).argmax()) + 1
+    if middle == n:
+        return []
+    early, late = bins.joined(0, middle), bins.joined(middle, n)
     if min(len(early), len(late)) < FEWEST:
         return []
     gap, score = _apart(below, early, late)
     pieces: list[Piece] = []
-    for verb, at in (("grows", int(score.argmax())), ("shrinks", int(score.argmin()))):
-        if abs(score[at]) < STANDARD_ERRORS or (gap[at] > 0) != (verb == "grows"):
+    has_periods = False
+    for sign, at in ((1, int(score.argmax())), (-1, int(score.argmin()))):
+        if abs(score[at]) < STANDARD_ERRORS or gap[at] * sign <= 0:
             continue
-        before, after = below[early, at].mean(), below[late, at].mean()
-        pieces += [" and " if pieces else f"Over {name} ", int(branches[at])]
-        pieces.append(f" {verb} from {before:.1%} to {after:.1%} of the words of a document")
+        told = _turn(bins, below[:, [at]], sign)
+        if told is None:
+            before, after = (f"{below[docs, at].mean():.1%}" for docs in (early, late))
+            if not has_periods:
+                before += f" ({bins.period(0, middle)})"
+                after += f" ({bins.period(middle, n)})"
+            has_periods = True
+            told = f"{'grows' if sign > 0 else 'shrinks'} from {before} to {after}"
+        of = "" if pieces else " of the words of a document"
+        pieces += [", and " if pieces else f"Over {name} ", int(branches[at]), f" {told}{of}"]
     return [*pieces, "."] if pieces else []
+
+
+def _turn(bins: _Bins, share: F64, sign: int) -> str | None:
+    """Return where a share turned that had grown (sign 1) or shrunk (-1), and its last value.
+
+    share: float64 [n_docs, 1]. None where its highest or lowest value is the first or the last one,
+    or not apart from the last one. Bins of less than ``FEWEST_IN_BIN`` documents do not count.
+    """
+    counted = [at for at, docs in enumerate(bins.docs) if len(docs) >= FEWEST_IN_BIN]
+    means = np.array([share[bins.docs[at]].mean() for at in counted])
+    best = int((sign * means).argmax()) if len(counted) else 0
+    if not 0 < best < len(counted) - 1:
+        return None
+    turn, last = counted[best], counted[-1]
+    if abs(_apart(share, bins.docs[turn], bins.docs[last])[1][0]) < STANDARD_ERRORS:
+        return None
+    first, then = ("rises", "falls") if sign > 0 else ("falls", "rises")
+    top = f"{first} to {means[best]:.0%} ({bins.names[turn]})"
+    return f"{top}, then {then} to {means[-1]:.0%} ({bins.names[last]})"
 
 
 def _between(
