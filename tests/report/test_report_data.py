@@ -8,12 +8,14 @@ import os
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from pages import data_of, documents, element, reshaped, search, sha256, with_authors
+from small_trees import tree_of
 from unsealed import unsealed
 
 import hiertopics
@@ -22,6 +24,7 @@ from hiertopics.contract.registry import BACKENDS
 from hiertopics.corpus.data import matching as affinity_of
 from hiertopics.corpus.data.arranging import arrange, banded, contexts
 from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.matching import TreeNodes
 from hiertopics.corpus.data.membership import documents_with
 from hiertopics.corpus.data.tree import ROOT
 from hiertopics.corpus.formats.writing import write_corpus
@@ -29,6 +32,7 @@ from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.tasks import evaluate_task
 from hiertopics.views.documents import top_documents
+from hiertopics.views.report.matching import paired
 from hiertopics.views.report.packing import parse_size, size_told
 from hiertopics.views.report.topics import LAMBDAS, lay_out, words_of
 from hiertopics.views.showing import show_tree
@@ -446,6 +450,7 @@ def test_groups_have_their_topics(fit_tiny: Call, tiny_corpus: Corpus, tmp_path:
 def test_a_run_beside_itself_has_every_topic_twice(finished: Finished, tmp_path: Path) -> None:
     run = finished("hlda-variational")
     part = data_of(page_of(run, tmp_path, other=run))["comparison"]
+    assert part["run"] == run.name
     assert part["mine"] == part["other"] == list(range(len(part["nodes"]["id"])))
     assert part["affinity"] == [1] * len(part["mine"])
     assert set(part["only_mine"]) == set(part["only_other"]) == {0}
@@ -462,6 +467,20 @@ def test_pairs_are_those_of_the_largest_sum(finished: Finished, tmp_path: Path) 
         )
         wanted = [(r, c) for r, c in enumerate(best) if affinity[r, c] >= affinity_of.LEAST]
         assert affinity_of.matched(affinity) == wanted
+
+
+def test_branches_are_paired_by_the_words_at_or_below_them() -> None:
+    """Few words at the branches themselves are those of the other branch."""
+    trees = []
+    for at_first, at_second in ((4, 5), (5, 4)):
+        tree = tree_of([-1, 0, 0, 1, 1, 2, 2])
+        phi = np.eye(6)[[4, at_first, at_second, 0, 1, 2, 3]]
+        n_tokens = np.array([1.0, 1, 1, 100, 100, 100, 100])
+        trees.append(replace(tree, phi=phi, n_tokens=n_tokens))
+    nodes = [TreeNodes(tree, np.arange(7), list("abcdef")) for tree in trees]
+    pairs, affinity = paired(*nodes)
+    assert pairs == [(place, place) for place in range(7)]
+    assert 0.98 < affinity[1, 1] < 1 and affinity[3, 3] == pytest.approx(1)
 
 
 def test_other_documents_cannot_move(fit_tiny: Call, finished: Finished, tmp_path: Path) -> None:

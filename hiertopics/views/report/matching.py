@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from hiertopics.base.arrays import I64, Bools
+from hiertopics.base.arrays import F64, I64, Bools
 from hiertopics.base.errors import UsageError
 from hiertopics.base.visible import visible
 from hiertopics.corpus.data.matching import TreeNodes, affinities, matched
-from hiertopics.corpus.data.tree import ROOT, Tree
+from hiertopics.corpus.data.tree import ROOT, Tree, branch_tokens
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.report.card import card_of
@@ -60,13 +61,13 @@ def comparison_part(
     other tree, whole, its words in the order that topics are called by. kept: the documents whose
     own place in the other run is held, too.
     """
-    affinity = affinities(
+    pairs, affinity = paired(
         TreeNodes(tree, layout.rows, run.vocab),
         TreeNodes(other_tree, other_layout.rows, other.vocab),
     )
-    pairs = matched(affinity)
     part: dict[str, Any] = {
         "card": card_of(other),
+        "run": named(other),
         "nodes": {
             "id": [other_tree.id_of(row) for row in other_layout.rows.tolist()],
             **label_columns(labels_of(other, other_tree), other_layout),
@@ -91,6 +92,27 @@ def comparison_part(
     if other_shares is not None:
         part |= _moves(layout, shares, other_layout, other_shares, pairs, kept)
     return part
+
+
+def paired(mine: TreeNodes, theirs: TreeNodes) -> tuple[list[tuple[int, int]], F64]:
+    """Return the pairs of topics that are most alike, by place, and the affinity of each two.
+
+    Topics of words are compared by the words at or below them: of an inner node the words at the
+    node itself may be few.
+    """
+    affinity = affinities(
+        *(one._replace(tree=_with_branch_words(one.tree)) for one in (mine, theirs))
+    )
+    return matched(affinity), affinity
+
+
+def _with_branch_words(tree: Tree) -> Tree:
+    """Return a tree whose phi is p(w | branch), to be looked at only; of vectors the same tree."""
+    if tree.vectors is not None:
+        return tree
+    of_branch = branch_tokens(tree)
+    of_branch /= of_branch.sum(axis=1, keepdims=True)
+    return replace(tree, phi=of_branch)
 
 
 def _parts(run: RunDir, ranked: Tree, layout: Layout) -> dict[str, Any]:

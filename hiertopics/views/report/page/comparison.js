@@ -1,5 +1,14 @@
 // A second run: which topics are the same, and what moved.
 
+/** Settings of two cards that differ: key, value here, value there. */
+function settingsApart(mine, other) {
+  const both = [mine, other].map((card) => new Map(card.settings.map((row) => [row[0], row])));
+  const keys = [...new Set([...both[0].keys(), ...both[1].keys()])];
+  const valueOf = (own, key, at) => (own.has(key) ? own.get(key)[1] : both[1 - at].get(key)[2]);
+  const written = (value) => (typeof value === "string" ? value : JSON.stringify(value));
+  return keys.map((key) => [key, ...both.map((own, at) => written(valueOf(own, key, at)))]).filter(([, a, b]) => a !== b);
+}
+
 /** What the page says of another run. */
 class Comparison {
   /** @param {any} page */
@@ -37,7 +46,7 @@ class Comparison {
     const alone = part.nodes.id.length - part.other.length;
     return [
       h("h2", {}, "Two runs"),
-      h("p", { class: "sub" }, `${mine.backend}, seed ${mine.seed}, beside ${other.backend}, seed ${other.seed}: ${count(part.mine.length, "pair")} of topics; ${whole.format(unmatched)} here and ${whole.format(alone)} there have no twin.`),
+      h("p", { class: "sub" }, `${visible(page.data.parts.run)} (${mine.backend}, seed ${mine.seed}) beside ${visible(part.run)} (${other.backend}, seed ${other.seed}): ${count(part.mine.length, "pair")} of topics; ${whole.format(unmatched)} here and ${whole.format(alone)} there have no twin.`),
       this.summaryBlock(mine, other),
       part.flows && this.flowBlock(),
       this.pairBlock(),
@@ -50,8 +59,10 @@ class Comparison {
     const row = (name, get) => [name, get(mine), get(other)];
     const perplexity = (card) => inOneLine(card).replace(" on documents put aside", "").replace("perplexity ", "") || "–";
     const rows = [
+      ["folder", visible(this.page.data.parts.run), visible(this.part.run)],
       row("backend", (c) => c.backend), row("seed", (c) => String(c.seed)), ["topics", whole.format(this.page.data.n), whole.format(this.part.nodes.id.length)],
       row("documents", (c) => whole.format(c.corpus.n_docs)), row("perplexity", perplexity), row("split", (c) => c.split.hash), row("time", (c) => duration(c.seconds)),
+      ...settingsApart(mine, other).map(([key, ...values]) => [visible(key), ...values.map((value) => visible(value))]),
     ];
     return section("Side by side", null,
       h("table", {}, h("thead", {}, h("tr", {}, ["", "this run", "the other"].map((head) => (head ? h("th", { scope: "col" }, head) : h("td", {}))))),
@@ -90,7 +101,7 @@ class Comparison {
     const csv = () => [["node", "other node", "affinity", ...(part.both ? ["in both", "only here", "only there"] : []), "words", "other words"], ...order.map((i) =>
       [page.data.nodes.id[part.mine[i]], part.nodes.id[part.other[i]], part.affinity[i], ...(part.both ? [part.both[i], part.only_mine[i], part.only_other[i]] : []), page.data.topWords(part.mine[i], 10).join(" "), part.nodes.words[part.other[i]].join(" ")])];
     return section("Topics side by side", takeaway("pairs", { csv }),
-      h("p", { class: "hint" }, "Alike: Hellinger affinity of the words in common, from 0 to 1.", part.both && " Documents: in both, only here, only there."),
+      h("p", { class: "hint" }, "Alike: Hellinger affinity of the words at or below the topics, from 0 to 1.", part.both && " Documents: in both, only here, only there."),
       longList("Pairs of topics", order.length, 78, (place) => {
         const i = order[place];
         return [
