@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from browsing import CHROMIUM, Opened
@@ -11,6 +12,7 @@ from mixed_trees import MIXED, NAMES, PARTS, PURE, with_mixed_tree
 
 import hiertopics
 from hiertopics.runs.rundir import RunDir
+from hiertopics.views.report.writing import PAGE
 
 pytestmark = [
     pytest.mark.slow,
@@ -50,3 +52,40 @@ def test_places_of_few_words_show_whole_parts_and_lines_of_boxes_end_with_them(
     lines = [text.rstrip(" ·") for text in box.all_text_contents()]
     ends = {" ".join(part) for part in PARTS}
     assert {line.split(" · ")[-1] for line in lines} <= {*ends, "›"} and lines
+
+
+def test_a_cut_name_ends_without_a_mark_between_parts(browser: Any) -> None:
+    source = (PAGE / "map.js").read_text(encoding="utf-8").split("/** The icicle")[0]
+    script = f"""([text, letters, most]) => {{
+      const BETWEEN = " · ";
+      {source}
+      return lines(text, letters, most);
+    }}"""
+    page = browser.new_page()
+    name = "ball goal · vote law · tempo choir"
+    assert page.evaluate(script, [name, 12, 1]) == ["ball goal"]
+    assert page.evaluate(script, [name, 12, 2]) == ["ball goal ·", "vote law"]
+    assert page.evaluate(script, [name, 12, 3])[-1] == "tempo choir"
+    assert page.evaluate(script, [name, 12, 0]) == []
+    page.close()
+
+
+def test_two_runs_have_the_names_of_their_folders(page: Path, show: Callable[..., Opened]) -> None:
+    text = show(page, 1280, "compare").page.inner_text("#detail")
+    assert " (nhdp-variational, seed 0) beside " in text and "folder" in text
+
+
+def test_the_hint_of_the_search_fits_a_phone(page: Path, show: Callable[..., Opened]) -> None:
+    opened = show(page, 390)
+    field = opened.page.locator("#query")
+    hint = field.get_attribute("placeholder")
+    assert hint
+    wide = """(field) => {
+      const context = document.createElement("canvas").getContext("2d");
+      const style = getComputedStyle(field);
+      context.font = style.font;
+      const edges = parseFloat(style.paddingLeft) + parseFloat(style.paddingRight);
+      return [context.measureText(field.placeholder).width, field.clientWidth - edges];
+    }"""
+    needs, has = field.evaluate(wide)
+    assert needs < has / 2

@@ -43,7 +43,7 @@ class Page {
     const kinds = { flat: "topic", arranged: "topic", tree: "topic" };
     const size = this.data.tree.kind === "arranged" ? parts.nodes.id.filter((id) => typeof id === "number").length : this.data.n;
     const line = [card.backend, count(card.corpus.n_docs, "document"), count(size, kinds[this.data.tree.kind]), inOneLine(card)].filter(Boolean);
-    this.input = h("input", { id: "query", type: "search", placeholder: "Words, names, documents", "aria-label": "Search topics and documents", autocomplete: "off", spellcheck: "false", oninput: () => this.searched() });
+    this.input = h("input", { id: "query", type: "search", placeholder: "Words or names", "aria-label": "Search topics and documents", autocomplete: "off", spellcheck: "false", oninput: () => this.searched() });
     this.lead = h("p", { class: "lead" });
     this.drawLead();
     this.save = h("button", { class: "save", hidden: true, onclick: () => download("labels.csv", csvText(this.labels.rows()), "text/csv") }, "Save labels.csv");

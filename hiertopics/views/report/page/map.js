@@ -27,6 +27,8 @@ function lines(text, letters, most) {
     else if (found.length < most) found.push(word);
     else break;
   }
+  const mark = BETWEEN.trimEnd();
+  if (found.length && found.at(-1).endsWith(mark)) found.push(found.pop().slice(0, -mark.length));
   return found.map((line) => (line.length > letters ? `${line.slice(0, Math.max(letters - 1, 1))}…` : line));
 }
 
