@@ -146,9 +146,7 @@ class NodeNumber(click.IntRange):
     def __init__(self) -> None:
         super().__init__(min=0)
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int | None:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the number; what is none is met with the nodes that have it as a word."""
         path = None if ctx is None else ctx.params.get("run")
         if path is not None and isinstance(value, str) and value[:1].isalpha():
@@ -156,8 +154,7 @@ class NodeNumber(click.IntRange):
             from hiertopics.views.labelling import no_number
 
             self.fail(no_number(RunDir.open(path), value), param, ctx)
-        number: int | None = super().convert(value, param, ctx)
-        return number
+        return super().convert(value, param, ctx)
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str

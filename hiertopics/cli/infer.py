@@ -85,5 +85,5 @@ def _run_and_corpus(run: str | None, corpus: str | None) -> tuple[RunDir, str]:
     if corpus is None:
         if run is None or RunDir(run).exists:
             raise click.UsageError("Missing argument 'CORPUS'.")
-        run, corpus = None, run
+        return chosen_run(None), run
     return chosen_run(run), corpus
