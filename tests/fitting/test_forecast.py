@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
 LINES = "".join(f"w{i % 7} w{i % 5} w{i % 3} word\n" for i in range(60))
 COUNTS = "".join(f"3 {i % 7}:1 {7 + i % 5}:2 {12 + i % 3}:1\n" for i in range(60))
+
+CHILD = """
+    from contextlib import suppress
+    from pathlib import Path
+    from hiertopics.cli import main
+
+    with suppress(SystemExit):
+        main()
+    # Not that of resource.getrusage: a process begins with the peak of the one that made it.
+    lines = Path("/proc/self/status").read_text().splitlines()
+    print(*(line.split()[1] for line in lines if line.startswith("VmHWM")))
+"""
+"""Prints the kilobytes of the peak last."""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="libraries are of other sizes elsewhere")
@@ -26,9 +39,8 @@ def test_it_is_at_least_nine_tenths_of_the_peak(
     """Of a tiny corpus, so that nearly all of the peak are libraries."""
     (tmp_path / name).write_text(contents)
     words = ["fit", name, "--run", "run", "-q", "--iterations", "2", *further]
-    command = [sys.executable, "-m", "hiertopics", *words]
-    subprocess.run([*command], cwd=tmp_path, check=True, capture_output=True)
+    command = [sys.executable, "-c", dedent(CHILD), *words]
+    done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
     told = re.search(r"about ([0-9.]+) MiB of memory", (tmp_path / "run" / "log.txt").read_text())
-    peak = json.loads((tmp_path / "run" / "manifest.json").read_text())["peak_memory_bytes"]
     assert told is not None
-    assert float(told[1]) * 2**20 >= 0.9 * peak
+    assert float(told[1]) * 2**10 >= 0.9 * int(done.stdout.split()[-1])
