@@ -55,7 +55,7 @@ def test_on_a_terminal_a_phase_that_only_lasts_leaves_no_line() -> None:
 @pytest.mark.parametrize(
     ("words", "module", "name", "phase"),
     [
-        (["infer", "run", "new.ldac", "-o", "new.csv"], "runs.newdocs", "infer", "placing"),
+        (["infer", "RUN", "new.ldac", "-o", "new.csv"], "runs.newdocs", "infer", "placing"),
         (["eval", "RUN", "--heldout"], "scoring.evaluation", "evaluate", "scoring"),
     ],
 )

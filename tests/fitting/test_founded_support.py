@@ -30,7 +30,7 @@ def unfitted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have resamples say what ``FOUND`` does, without a fit."""
 
     def told(*args: Any) -> TreeComparison:
-        basis, number = args[1](), args[4]
+        basis, number = args[1], args[4]
         n_nodes = len(basis.shares.parent)
         found = Transfer(np.full(n_nodes, FOUND[number % len(FOUND)]), np.zeros(n_nodes))
         return TreeComparison(found, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from pathlib import Path
 from typing import Any
@@ -155,3 +156,13 @@ def test_check_finds_the_mistake_that_reading_finds_and_nothing_else(
     else:
         assert checked.problems == ()
     assert os.path.basename(checked.source.path) == name
+
+
+def test_a_damaged_archive_is_a_problem_that_is_found(tmp_path: Path) -> None:
+    """Its bytes tell no delimiter and no encoding; what is wrong with it is told as by a reader."""
+    packed = bytearray(gzip.compress(b"text;year\na;1\nb;2\n", mtime=0))
+    packed[2] = 9  # a method of compression that there is not
+    (tmp_path / "a.csv").write_bytes(packed)
+    checked = check(tmp_path / "a.csv")
+    (problem,) = checked.problems
+    assert "archive is damaged" in str(problem) and not checked.auto

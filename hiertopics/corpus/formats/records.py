@@ -275,13 +275,16 @@ def settings_found(source: Source) -> dict[str, Any]:
     """Return what a table needs to be read, of ``delimiter`` and ``encoding``, and does not have.
 
     They are those that the messages about its header and its bytes name. A text file without
-    columns needs an encoding alone.
+    columns needs an encoding alone, and a file that cannot be read nothing.
     """
     if not source.path.is_file():
         return {}
     found: dict[str, Any] = {}
     if source.format == "csv" and not (source.text_field or "").isdigit():
-        header = next(rows(source.path, encoding="latin-1", advice=ENCODING), "")
+        try:
+            header = next(rows(source.path, encoding="latin-1", advice=ENCODING), "")
+        except DataError:
+            return {}
         mark = None if "," in header else _other_delimiter(source, header)
         if mark is not None and header != source.text_field:
             found["delimiter"] = DELIMITERS[mark].strip("'")
