@@ -127,7 +127,7 @@ COMPARED = ("model.npz", "theta.npz", "tree.json")
 """Files of a run that say whether two fits have the same bytes."""
 
 BY_TOPICS = "perplexity_of_new_words_by_topics"
-"""Of a bursty model; of a plain one the perplexity of new words is by its topics."""
+"""The field of a bursty model. A plain model scores new words by its topics anyway."""
 
 PREDICTED = (
     "perplexity",
@@ -340,7 +340,7 @@ class Cell:
             self._benchmarks("record-score", run, self.place.path, self.split).stdout
         )
         own: Record = {name: said.get(name) for name in PREDICTED}
-        # What bursts keep for words that come again is missing where words are new.
+        # A bursty predictive keeps chance for words that come again, which new words then lack.
         own["perplexity_of_new_words"] = said.get(BY_TOPICS, said.get("perplexity_of_new_words"))
         return {**own, "split_hash": said["split"], **scored}
 

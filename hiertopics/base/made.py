@@ -1,4 +1,4 @@
-"""Large tables of which some rows are made at a time, whenever they are asked for."""
+"""Large tables that nobody keeps: each pass over a table makes its rows, some at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_ENTRIES = np.iinfo(np.int32).max
 
 @dataclass(frozen=True)
 class MadeRows:
-    """Dense rows, float64 [n, m], that nobody keeps: each pass over them makes them anew.
+    """Dense rows, float64 [n, m]; each pass over them makes them anew.
 
     make: returns rows ``first`` to ``last``. bounds: int64 [n_blocks + 1], what is made at a time.
     As a file and in products they are the CSR matrix that stores every entry.

@@ -162,7 +162,7 @@ def name_scores(tree: Tree, names: Sequence[I64]) -> list[float | None]:
 
 
 class _Holdings(NamedTuple):
-    """What is known of the words of branches while their tokens are, bool [n_words] of each row.
+    """Facts about the words of branches, bool [n_words] by row, taken before tokens become ranks.
 
     more: the words that the branch has more of than the corpus; of rows with siblings. itself: the
     words of which the branch has half of its tokens or more at its own node; of inner rows.
