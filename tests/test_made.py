@@ -48,7 +48,7 @@ def written(matrix: sparse.csr_array | MadeRows) -> bytes:
 
 @pytest.mark.parametrize("n_rows", [0, 3, 6000])
 def test_a_file_of_them_is_that_of_the_matrix(n_rows: int) -> None:
-    """Of a few entries, and of more than are written at a time."""
+    """The rows have no entry, a few, or more than are written at a time."""
     rows = ROWS[:n_rows]
     assert written(made(rows)) == written(all_entries(rows))
     assert made(rows).tocsr().toarray().tobytes() == rows.tobytes()

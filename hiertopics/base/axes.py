@@ -309,7 +309,7 @@ def require_parents(name: str, parent: NDArray[Any]) -> None:
 
 
 def require_shape(shape: NDArray[Any]) -> tuple[int, int]:
-    """Return the rows and columns of a matrix; raises ValueError if these are not what it holds."""
+    """Return the rows and columns that an array holds; ValueError if it holds no such pair."""
     require_whole("shape", shape)
     if len(shape) != 2 or shape.min() < 0:
         raise ValueError("shape is no pair of lengths")

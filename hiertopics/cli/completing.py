@@ -147,7 +147,7 @@ class NodeNumber(click.IntRange):
         super().__init__(min=0)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the number; what is none is met with the nodes that have it as a word."""
+        """Return the number; a word is refused with the numbers of nodes that have it."""
         path = None if ctx is None else ctx.params.get("run")
         if path is not None and isinstance(value, str) and value[:1].isalpha():
             from hiertopics.runs.rundir import RunDir

@@ -97,7 +97,7 @@ def test_documents_of_one_path_belong_to_its_nodes(
 
 
 def test_documents_with_a_share_of_every_node_are_counted_some_at_a_time() -> None:
-    """Of a theta that stores every entry, a block of documents takes as much as one of few."""
+    """A block takes as little memory if theta stores every entry as if it stores few."""
     rng = np.random.default_rng(0)
     tree = tree_of((ROOT, 0, 0, *rng.integers(0, 3, 297).tolist()))
     rows = rng.dirichlet(np.full(300, 0.1), 12_000)

@@ -36,7 +36,7 @@ CHILD = """
 def test_it_is_at_least_nine_tenths_of_the_peak(
     name: str, contents: str, further: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """Of a tiny corpus, so that nearly all of the peak are libraries."""
+    """The corpus is tiny, so libraries are nearly all of the peak."""
     (tmp_path / name).write_text(contents)
     words = ["fit", name, "--run", "run", "-q", "--iterations", "2", *further]
     command = [sys.executable, "-c", dedent(CHILD), *words]

@@ -25,7 +25,7 @@ def refuse(*_: Any) -> None:
 
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have every theta taken for a large one, of which a few documents are read at a time."""
+    """Treat every theta as a large one, and read a few of its documents at a time."""
     monkeypatch.setattr(files, "MAPPED", 0)
     monkeypatch.setattr(rundir, "ENTRIES", 20)
 

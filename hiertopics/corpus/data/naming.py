@@ -164,8 +164,8 @@ def name_scores(tree: Tree, names: Sequence[I64]) -> list[float | None]:
 class _Holdings(NamedTuple):
     """Facts about the words of branches, bool [n_words] by row, taken before tokens become ranks.
 
-    more: the words that the branch has more of than the corpus; of rows with siblings. itself: the
-    words of which the branch has half of its tokens or more at its own node; of inner rows.
+    more: the branch has more of the word than the corpus has; for rows below an inner row. itself:
+    half of the word's tokens in the branch, or more, are at its own node; for inner rows.
     """
 
     more: Mapping[int, Bools]
@@ -173,7 +173,7 @@ class _Holdings(NamedTuple):
 
 
 def _holdings(tree: Tree, tokens: F64) -> _Holdings:
-    """Return what tells mixed branches; tokens: as ``branch_tokens`` returns them."""
+    """Return the facts that identify mixed branches; tokens: as ``branch_tokens`` returns them."""
     whole, single = root_tokens(tree, tokens), _single_root(tree)
     n_whole = float(whole.sum())
     inner = np.setdiff1d(np.intersect1d(tree.parent[tree.shown], tree.shown), single)
@@ -254,7 +254,7 @@ def _join_phrases(scores: F64, vocab: Sequence[str]) -> None:
 
 
 def _join_inflections(scores: F64, vocab: Sequence[str]) -> None:
-    """Put each of the best words that is like a better one behind the others of the best ones."""
+    """Put a word that differs from a better one by its ending behind the other best words."""
     best = _best(scores, AMONG).tolist()
     kept: list[int] = []
     for word in best:

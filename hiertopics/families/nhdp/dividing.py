@@ -24,13 +24,13 @@ from hiertopics.families.nhdp.state import State, counted
 from hiertopics.numeric.special import exp_of, log_of
 
 ROUNDS = 10
-"""Of the theta of documents that the flat topics have not seen."""
+"""Rounds that find theta of documents which the flat topics have not seen."""
 
 PASSING = 0.1
-"""What stopping at branches and groups weighs, of its weight at other inner nodes."""
+"""The weight of stopping at branches and groups, relative to that at other inner nodes."""
 
 FLOOR = 1e-7
-"""What a word's chance counts as at least in the mean of logarithms."""
+"""The least chance of a word in the mean of logarithms."""
 
 
 def begin(

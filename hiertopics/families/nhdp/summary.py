@@ -81,7 +81,7 @@ def summarise(fitted: SummaryInput) -> Summary:
     """
     left = pruning(fitted.mixing, _totals(fitted.n_di))
     n_nodes, n_rows = left.mixing.shape.n_nodes, fitted.n_di.shape[0]
-    # What is kept of a large theta is what it is made of.
+    # A large theta is not kept itself; the counts that it is made of are.
     is_large = isinstance(fitted.n_di, sparse.csr_array) and n_rows * n_nodes > KEPT_ENTRIES
     theta, n_docs = np.empty((0 if is_large else n_rows, n_nodes)), np.zeros(n_nodes, np.int64)
     # All else is of some documents at a time. None is alone: numpy adds up the children of a
