@@ -26,6 +26,7 @@ from hiertopics.base.axes import read_head, require_csr, require_pointers, requi
 from hiertopics.base.errors import RunError, UsageError
 from hiertopics.base.made import MadeRows
 from hiertopics.base.room import Room
+from hiertopics.base.stretches import stretches
 from hiertopics.base.visible import no_formula
 
 TEMPORARY_SUFFIX = ".partial"
@@ -459,17 +460,13 @@ def read_csr_blocks(
         require_pointers("indptr", indptr, n_rows, n_entries)
         require((n_rows, n_columns))
         ends = indptr.astype(np.int64)
-        first = 0
-        while first < n_rows:
-            last = int(np.searchsorted(ends, ends[first] + most_entries, side="right")) - 1
-            last = min(max(last, first + 1), first + most_rows)
+        for first, last in stretches(ends, most_entries, most_rows):
             size = int(ends[last] - ends[first])
             data, indices = np.empty(size, of_values), np.empty(size, of_columns)
             _read_into(values, data)
             _read_into(columns, indices)
             own = (ends[first : last + 1] - ends[first]).astype(indptr.dtype)
             yield _csr((data, indices, own), np.array([last - first, n_columns]))
-            first = last
         for part in (values, columns):
             _require_end(part)
 

@@ -13,9 +13,9 @@ from scipy import sparse
 from hiertopics.base import files
 from hiertopics.base.arrays import I64, Ints
 from hiertopics.base.room import GrowingArray, Room
+from hiertopics.base.stretches import stretches
 from hiertopics.contract.model import PathMixture, Paths, Posterior
 from hiertopics.corpus.data.naming import in_order, names_of
-from hiertopics.corpus.data.stored import stretches
 from hiertopics.corpus.formats import parquet
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rows import NamedTree, docs_csv, placed_kinds, placed_rows

@@ -370,7 +370,8 @@ FULL = """
 def test_a_disk_that_takes_no_more_is_told_in_one_line(tmp_path: Path, size: int) -> None:
     """The system refuses the draft, then a column that is longer: words of four bytes each."""
     (tmp_path / "a.ldac").write_text("".join(f"10 {TEN}\n" for _ in range(300)))
-    argv = [sys.executable, "-c", dedent(FULL), str(size), "a.ldac", "big.shards"]
+    # -B: a limit would cut the bytecode of modules, which later processes could not read.
+    argv = [sys.executable, "-B", "-c", dedent(FULL), str(size), "a.ldac", "big.shards"]
     done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 1
     assert "File too large" in done.stderr and done.stderr.count("\n") == 1

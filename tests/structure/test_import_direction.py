@@ -29,7 +29,7 @@ LAYERS = (
 WINGS = {
     "base": (
         ("arrays", "compiling", "errors"),
-        ("axes", "made", "room"),
+        ("axes", "made", "room", "stretches"),
         ("seeds", "visible"),
         ("files", "saying", "units"),
         ("plugins", "progress"),
@@ -239,7 +239,10 @@ def test_the_compiler_is_reached_through_one_door() -> None:
 @pytest.mark.parametrize(
     ("package", "known"),
     [
-        ("corpus.data", ("base.axes", "base.errors", "base.room", "numeric.overlap_kernels")),
+        (
+            "corpus.data",
+            ("base.axes", "base.errors", "base.room", "base.stretches", "numeric.overlap_kernels"),
+        ),
         ("settings", ("base.errors", "base.units")),
         ("numeric", ("base.compiling",)),
         (

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from hiertopics.base.arrays import F64, I32, I64, Ints
-from hiertopics.corpus.data.stored import stretches
+from hiertopics.base.stretches import stretches
 from hiertopics.corpus.data.tree import ROOT, Tree
 
 BLOCK = 1 << 13

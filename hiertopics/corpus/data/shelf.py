@@ -14,8 +14,9 @@ from scipy import sparse
 from hiertopics.base.arrays import I32, I64
 from hiertopics.base.axes import require_record
 from hiertopics.base.room import Room
+from hiertopics.base.stretches import stretches
 from hiertopics.corpus.data.corpus import Corpus, Tags, check_marks, digest_names, digest_tags
-from hiertopics.corpus.data.stored import BLOCK_PAIRS, Stored, Texts, stretches
+from hiertopics.corpus.data.stored import BLOCK_PAIRS, Stored, Texts
 
 
 class SelectedStrings(Sequence[str]):

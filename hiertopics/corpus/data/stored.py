@@ -13,29 +13,13 @@ from numpy.typing import NDArray
 
 from hiertopics.base.arrays import I32, I64, U8
 from hiertopics.base.axes import Axes, read_head
+from hiertopics.base.stretches import stretches
 
 BLOCK_PAIRS = 1 << 18
 """Pairs that are in memory at a time, a longer document apart: a few megabytes."""
 
 CONTINUING, CONTINUES = 0xC0, 0x80
 """A byte of UTF-8 continues a letter where its bits under the first mask are the second."""
-
-
-def stretches(
-    ends: I64, most_pairs: int, most_docs: int | None = None
-) -> Iterator[tuple[int, int]]:
-    """Yield blocks of documents: the first document of each, and the one after its last.
-
-    ends: int64 [n_docs + 1], the pairs before each document, from 0. A block has at most so many
-    pairs and documents; a document with more pairs is a block of its own.
-    """
-    first = 0
-    while first < len(ends) - 1:
-        last = int(np.searchsorted(ends, ends[first] + most_pairs, side="right")) - 1
-        last = max(last, first + 1)
-        last = last if most_docs is None else min(last, first + most_docs)
-        yield first, last
-        first = last
 
 
 class PairArrays(NamedTuple):
