@@ -39,6 +39,9 @@ from hiertopics.runs.rundir import LOCK, RUNS, RunDir
 from hiertopics.settings.config import Experiment
 from hiertopics.settings.layers import Overrides, merge, parse_set
 
+LOSSES = 5
+"""Times that workers of a cluster are lost in one iteration before the fit stops."""
+
 
 def fit(
     corpus: Path | str | None = None,
@@ -193,7 +196,7 @@ def _run_to_end(
     begin: Callable[[], Job], engine: Engine, limit: float | None, callbacks: Sequence[Callback]
 ) -> FitResult:
     """Fit; where a worker of a cluster is lost, go on from the last checkpoint."""
-    began = time.monotonic()
+    began, furthest, in_vain = time.monotonic(), -1, 0
     while True:
         job = begin()
         if isinstance(engine, Cluster):
@@ -203,6 +206,13 @@ def _run_to_end(
             return job.run_to_end(left, callbacks)
         except WorkersLost as lost:
             assert isinstance(engine, Cluster)
+            in_vain = in_vain + 1 if job.reached <= furthest else 1
+            furthest = max(furthest, job.reached)
+            if in_vain == LOSSES:  # as where the kernel or Dask kills who takes too much memory
+                return job.end_without_workers(
+                    f"{lost}, {LOSSES} times before the end of iteration {furthest + 1}; do the "
+                    "workers have enough memory?"
+                )
             job.say(f"{lost}; going back to the last checkpoint")
             job.note_progress()
             with signals() as wish:

@@ -33,7 +33,7 @@ from crews import (
     products,
     until,
 )
-from distributed import CancelledError, Client, LocalCluster, wait
+from distributed import CancelledError, Client, LocalCluster, Status, wait
 from distributed.comm import CommClosedError
 from nights import by_night, daily
 from replacing import put_in_place
@@ -594,6 +594,75 @@ def test_the_manifest_says_which_iteration_a_fit_has_gone_back_to(
     done = fitted(tiny_file, run, "hdp-cvb0", kept, cluster="local:2")
     assert done.status == "done"
     assert told == [("running", 0), ("running", 0), ("running", 4), ("running", 4)]
+
+
+def test_workers_that_die_again_and_again_in_one_iteration_end_the_fit(
+    tiny_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where each takes more memory than it may; the same command goes on elsewhere."""
+    run, steps, step = tmp_path / "run", [], registry.load("hdp-cvb0").step
+
+    def dying(state: Any, data: Any, settings: Any, context: Any) -> Any:
+        steps.append(context.iteration)
+        if context.iteration == 3 or (context.iteration == 2 and steps.count(2) == 1):
+            raise WorkersLost("a worker is gone")
+        return step(state, data, settings, context)
+
+    kept = ("output.checkpoint_seconds=0",)
+    with monkeypatch.context() as patch:
+        put_in_place(patch, "hdp-cvb0", step=dying)
+        patch.setattr(driver, "engine_of", lambda *_: nullcontext(Losing(lambda: None)))
+        stopped = fitted(tiny_file, run, "hdp-cvb0", kept, cluster="local:2")
+    assert (stopped.status, stopped.iterations) == ("stopped", 2)
+    assert steps.count(3) == driver.LOSSES
+    assert "before the end of iteration 3; do the workers have enough memory?" in log_of(run)
+    assert fitted(tiny_file, run, "hdp-cvb0", kept).status == "done"
+    fitted(tiny_file, tmp_path / "here", "hdp-cvb0", kept)
+    assert products(run) == products(tmp_path / "here")
+
+
+def _set_status(name: str, dask_worker: Any) -> None:
+    dask_worker.status = Status[name]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("for_ever", [False, True])
+def test_a_worker_that_dask_has_paused_is_named_and_costs_no_byte(
+    for_ever: bool,
+    tiny_file: Path,
+    tmp_path: Path,
+    client: Client,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It begins no tasks. A fit waits for it, in the end as for one that is dead."""
+    monkeypatch.setattr(watch, "LOOK_EVERY", 0.2)
+    recovered = Cluster.recovered
+    monkeypatch.setattr(Cluster, "recovered", lambda self, enough: recovered(self, enough, 1))
+    fitted(tiny_file, tmp_path / "here", "hdp-cvb0")
+    there, chosen = tmp_path / "there", [max(client.nthreads())]
+    waking: list[threading.Thread] = []
+
+    def wake() -> None:
+        until(lambda: "which Dask has paused" in log_of(there))
+        client.run(_set_status, "running", workers=chosen)
+
+    def pause(event: Any) -> None:
+        if event.iteration == 3 and not waking:
+            client.run(_set_status, "paused", workers=chosen)
+            waking.append(threading.Thread(target=wake))
+            if not for_ever:
+                waking[0].start()
+            time.sleep(1)  # the watch sees it
+
+    ttl = "3s" if for_ever else None
+    with dask.config.set({"distributed.scheduler.worker-ttl": ttl}):
+        place: dict[str, Any] = {"cluster": client.scheduler.address, "callbacks": [pause]}
+        done = fitted(tiny_file, there, "hdp-cvb0", **place)
+    client.run(_set_status, "running", workers=chosen)
+    assert done.status == "done"
+    assert f"the worker {chosen[0]}, which Dask has paused" in log_of(there)
+    assert ("going back to the last checkpoint" in log_of(there)) is for_ever
+    assert products(there) == products(tmp_path / "here")
 
 
 @pytest.mark.slow

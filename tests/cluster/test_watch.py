@@ -15,15 +15,15 @@ class Cluster:
     def __init__(self) -> None:
         self.said: list[str] = []
         self.now = 100.0
-        self.found: Mapping[str, float] | OSError = {}
+        self.found: Mapping[str, float | None] | OSError = {}
         self.watch = Watch(self.beats, self.said.append)
 
-    def beats(self) -> Mapping[str, float]:
+    def beats(self) -> Mapping[str, float | None]:
         if isinstance(self.found, OSError):
             raise self.found
         return self.found
 
-    def look(self, found: Mapping[str, float] | OSError, times: int = 1) -> list[str]:
+    def look(self, found: Mapping[str, float | None] | OSError, times: int = 1) -> list[str]:
         """Look at the same heartbeats a few times; return the lines that were told of that."""
         self.found, before = found, len(self.said)
         for _ in range(times):
@@ -52,6 +52,15 @@ def test_time_without_a_look_is_not_silence() -> None:
     assert cluster.look({A: 1}, 2) == []
     cluster.now += 1000
     assert cluster.look({A: 1}) == cluster.look({A: 2}) == []
+
+
+def test_a_paused_worker_is_told_of_though_its_heart_beats() -> None:
+    cluster = Cluster()
+    assert cluster.look({A: 1}) == cluster.look({A: None}, SILENT_LOOKS) == []
+    assert cluster.look({A: None}) == [
+        f"waiting for the worker {A}, which Dask has paused for lack of memory for 10 seconds"
+    ]
+    assert cluster.look({A: 9}) == [f"the worker {A} works again"]
 
 
 def test_a_worker_that_is_gone_is_forgotten() -> None:

@@ -76,6 +76,7 @@ class Cluster:
         self._lines = itertools.count()
         self._name = uuid.uuid4().hex
         self._gone: dict[str, list[str]] = defaultdict(list)
+        self._paused: dict[str, float] = {}  # since when, in seconds of this process's clock
         self.n_workers = sum(self._threads().values())
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
@@ -108,7 +109,8 @@ class Cluster:
             what = type(error).__name__
             raise WorkersLost(f"the scheduler of the cluster is gone ({what})") from error
         if not threads:
-            raise WorkersLost("the cluster has no workers")
+            paused = f" but {len(self._paused)} that Dask has paused" if self._paused else ""
+            raise WorkersLost(f"the cluster has no workers{paused}")
         seats = [address for address in sorted(threads) for _ in range(threads[address])]
         return [seats[number * len(seats) // n_pieces] for number in range(n_pieces)]
 
@@ -169,13 +171,14 @@ class Cluster:
         lost = (KilledWorker, CancelledError, CommClosedError, OSError, TimeoutError)
         futures: dict[str, Any] = {}
         try:
+            self._wait_for_paused(orders)
             threads = self._threads()
             for address in (gone.keys() - orders.keys()) & threads.keys():
                 command = WorkerCommand("forget", "", 0, (), tuple(gone[address]))
                 fire_and_forget(self._submit(address, command, NOTHING, 1))
             for address, command in orders.items():
                 if address not in threads:
-                    raise WorkersLost(f"the worker {address} is gone")
+                    raise self._lost(address)
                 own = command._replace(gone=tuple(gone[address]))
                 sent: Any = messages[address]
                 self.sent += len(sent)
@@ -215,10 +218,10 @@ class Cluster:
                 (future,) = self._client.scatter([message], workers=[address], hash=False)
                 return future
             except KeyError:  # so Dask's scheduler tells of a worker that has gone meanwhile
-                raise WorkersLost(f"the worker {address} is gone") from None
+                raise self._lost(address) from None
             except OSError:  # it waits half a minute for a connection, less than for a heartbeat
                 if address not in self._threads():
-                    raise WorkersLost(f"the worker {address} is gone") from None
+                    raise self._lost(address) from None
                 time.sleep(PAUSE)
 
     def _unpacked(self, answer: bytes) -> Answer:
@@ -252,7 +255,7 @@ class Cluster:
                 there = self._threads()
                 for address in futures:
                     if address not in there and not futures[address].done():
-                        raise WorkersLost(f"the worker {address} is gone") from None
+                        raise self._lost(address) from None
 
     def _fetched(self, futures: dict[str, Any]) -> dict[str, bytes]:
         """Return what processes have answered, by address.
@@ -282,24 +285,53 @@ class Cluster:
         finally:
             fetching.cancel()
 
+    def _wait_for_paused(self, addresses: Iterable[str]) -> None:
+        """Wait for workers that Dask has paused: their tasks would go to workers without pieces."""
+        while any(address in self._paused for address in addresses):
+            there = self._threads()
+            for address in addresses:
+                if address not in there:
+                    raise self._lost(address)
+            time.sleep(LOOK_EVERY)
+
+    def _lost(self, address: str) -> WorkersLost:
+        if address in self._paused:
+            return WorkersLost(f"the worker {address} is paused by Dask, for lack of memory")
+        return WorkersLost(f"the worker {address} is gone")
+
     def _threads(self) -> dict[str, int]:
         """Return the threads of each worker that is there, by its address.
 
+        A worker that Dask has paused for as long as a silent one may be silent is left out.
         Raises TimeoutError where the scheduler does not answer for as long as it would wait for a
         worker, ConnectionError where Dask's client has given it up: then it can ask nobody.
         """
         if getattr(self._client, "status", "running") in ("closing", "closed"):
             raise ConnectionError("the scheduler of the cluster is gone")
-        return dict(self._client.nthreads(callback_timeout=given_up_after()))
+        patience = given_up_after()
+        now, limit = time.monotonic(), math.inf if patience is None else patience
+        there = dict(self._client.nthreads(callback_timeout=patience))
+        return {
+            address: threads
+            for address, threads in there.items()
+            if now - self._paused.get(address, now) <= limit
+        }
 
-    def beats(self) -> dict[str, float]:
+    def beats(self) -> dict[str, float | None]:
         """Return the last heartbeat of each worker, in seconds of the scheduler's clock.
 
+        None: Dask has paused the worker, as it uses most of its memory limit; it begins no tasks.
         Raises TimeoutError where the scheduler does not answer within ``LOOK_EVERY`` seconds.
         """
         identity = self._client.scheduler.identity
         found = self._client.sync(identity, callback_timeout=LOOK_EVERY)["workers"]
-        return {address: float(worker["last_seen"]) for address, worker in found.items()}
+        paused = {address for address, worker in found.items() if worker["status"] == "paused"}
+        now = time.monotonic()
+        self._paused = {address: self._paused.get(address, now) for address in paused}
+        return {
+            address: None if address in paused else float(worker["last_seen"])
+            for address, worker in found.items()
+        }
 
     def recovered(self, enough: Callable[[], object], patience: float = PATIENCE) -> bool:
         """Wait for as many workers as there were; return whether any came.

@@ -22,11 +22,11 @@ SCHEDULER = "scheduler"
 class Sign(NamedTuple):
     """The last sign of life of a worker or of the scheduler.
 
-    beat: the heartbeat. heard: when it was first seen, in seconds of this process's clock. looks:
+    beat: the heartbeat, None where Dask has paused the worker. heard: when it was first seen, in seconds of this process's clock. looks:
     made since. told: seconds of silence that were told last, 0 where none were.
     """
 
-    beat: float
+    beat: float | None
     heard: float
     looks: int = 0
     told: float = 0.0
@@ -35,12 +35,12 @@ class Sign(NamedTuple):
 class Watch:
     """Reports workers that have stopped answering, again after each doubling of the time.
 
-    beats: the last heartbeat of each worker by its address; raises TimeoutError where the scheduler
+    beats: the last heartbeat of each worker by its address, None of a paused one; raises TimeoutError where the scheduler
     does not answer. tell: takes a line. A context manager: a thread looks every ``LOOK_EVERY``
     seconds until it is left.
     """
 
-    def __init__(self, beats: Callable[[], Mapping[str, float]], tell: Callable[[str], None]):
+    def __init__(self, beats: Callable[[], Mapping[str, float | None]], tell: Callable[[str], None]):
         self._beats, self._tell = beats, tell
         self._signs: dict[str, Sign] = {}
         self._end = threading.Event()
@@ -61,18 +61,19 @@ class Watch:
         for name, beat in beats.items():
             self._hear(name, beat, now)
 
-    def _hear(self, name: str, beat: float, now: float) -> None:
+    def _hear(self, name: str, beat: float | None, now: float) -> None:
         before = self._signs.get(name)
         who = f"the cluster's {SCHEDULER}" if name == SCHEDULER else f"the worker {name}"
         if before is None or beat != before.beat:
             self._signs[name] = Sign(beat, now)
             if before is not None and before.told:
-                self._tell(f"{who} answers again")
+                self._tell(f"{who} {'answers' if before.beat is not None else 'works'} again")
             return
         sign = before._replace(looks=before.looks + 1)
         silent = now - sign.heard
         if sign.looks >= SILENT_LOOKS and silent >= 2 * sign.told:
-            self._tell(f"waiting for {who}, which has not answered for {silent:.0f} seconds")
+            what = "has not answered" if beat is not None else "Dask has paused for lack of memory"
+            self._tell(f"waiting for {who}, which {what} for {silent:.0f} seconds")
             sign = sign._replace(told=silent)
         self._signs[name] = sign
 
