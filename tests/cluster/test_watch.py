@@ -58,7 +58,7 @@ def test_a_paused_worker_is_told_of_though_its_heart_beats() -> None:
     cluster = Cluster()
     assert cluster.look({A: 1}) == cluster.look({A: None}, SILENT_LOOKS) == []
     assert cluster.look({A: None}) == [
-        f"waiting for the worker {A}, which Dask has paused for lack of memory for 10 seconds"
+        f"waiting for the worker {A}, which Dask has paused for 10 seconds, as it lacks memory"
     ]
     assert cluster.look({A: 9}) == [f"the worker {A} works again"]
 

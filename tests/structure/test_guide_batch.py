@@ -10,17 +10,18 @@ import pytest
 from guide import ROOT, fences
 
 STUB = '#!/bin/sh\necho "$0 $*" >> calls\nexit ${FIT_CODE:-0}\n'
+STEP = '#!/bin/sh\n[ "$1" = --cpus-per-task=1 ] && shift && exec "$@"\n'
 
 
 @pytest.fixture
 def job(tmp_path: Path) -> Path:
-    """Return a folder with the script, two jobs, and stubs of hiertopics and scontrol."""
+    """Return a folder with the script, two jobs, and stubs of hiertopics, scontrol and srun."""
     text = (ROOT / "docs" / "batch.md").read_text(encoding="utf-8")
     (script,) = [body for body in fences(text, "bash") if "job.sh" in body]
     subprocess.run(["bash", "-c", script], cwd=tmp_path, check=True)
     (tmp_path / "jobs.txt").write_text("./hiertopics fit a -o 'x y'\n./hiertopics fit b -o z\n")
-    for name in ("hiertopics", "scontrol"):
-        (tmp_path / name).write_text(STUB)
+    for name, stub in {"hiertopics": STUB, "scontrol": STUB, "srun": STEP}.items():
+        (tmp_path / name).write_text(stub)
         (tmp_path / name).chmod(0o755)
     return tmp_path
 
@@ -28,6 +29,7 @@ def job(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("code", [0, 2, 75])
 def test_a_stopped_fit_is_put_back_into_the_queue_and_no_other(job: Path, code: int) -> None:
     variables = {"SLURM_ARRAY_TASK_ID": "2", "SLURM_ARRAY_JOB_ID": "71", "FIT_CODE": str(code)}
+    variables["SLURM_CPUS_PER_TASK"] = "1"
     variables["PATH"] = f"{job}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(["sh", "job.sh"], cwd=job, env={**os.environ, **variables})
     assert done.returncode == code

@@ -296,7 +296,7 @@ class Cluster:
 
     def _lost(self, address: str) -> WorkersLost:
         if address in self._paused:
-            return WorkersLost(f"the worker {address} is paused by Dask, for lack of memory")
+            return WorkersLost(f"the worker {address} is paused by Dask, as it lacks memory")
         return WorkersLost(f"the worker {address} is gone")
 
     def _threads(self) -> dict[str, int]:

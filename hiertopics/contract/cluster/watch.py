@@ -22,8 +22,9 @@ SCHEDULER = "scheduler"
 class Sign(NamedTuple):
     """The last sign of life of a worker or of the scheduler.
 
-    beat: the heartbeat, None where Dask has paused the worker. heard: when it was first seen, in seconds of this process's clock. looks:
-    made since. told: seconds of silence that were told last, 0 where none were.
+    beat: the heartbeat, None where Dask has paused the worker. heard: when it was first seen, in
+    seconds of this process's clock. looks: made since. told: seconds of silence that were told
+    last, 0 where none were.
     """
 
     beat: float | None
@@ -35,12 +36,14 @@ class Sign(NamedTuple):
 class Watch:
     """Reports workers that have stopped answering, again after each doubling of the time.
 
-    beats: the last heartbeat of each worker by its address, None of a paused one; raises TimeoutError where the scheduler
-    does not answer. tell: takes a line. A context manager: a thread looks every ``LOOK_EVERY``
-    seconds until it is left.
+    beats: the last heartbeat of each worker by its address, None of a paused one; raises
+    TimeoutError where the scheduler does not answer. tell: takes a line. A context manager: a
+    thread looks every ``LOOK_EVERY`` seconds until it is left.
     """
 
-    def __init__(self, beats: Callable[[], Mapping[str, float | None]], tell: Callable[[str], None]):
+    def __init__(
+        self, beats: Callable[[], Mapping[str, float | None]], tell: Callable[[str], None]
+    ):
         self._beats, self._tell = beats, tell
         self._signs: dict[str, Sign] = {}
         self._end = threading.Event()
@@ -72,8 +75,10 @@ class Watch:
         sign = before._replace(looks=before.looks + 1)
         silent = now - sign.heard
         if sign.looks >= SILENT_LOOKS and silent >= 2 * sign.told:
-            what = "has not answered" if beat is not None else "Dask has paused for lack of memory"
-            self._tell(f"waiting for {who}, which {what} for {silent:.0f} seconds")
+            what = f"has not answered for {silent:.0f} seconds"
+            if beat is None:
+                what = f"Dask has paused for {silent:.0f} seconds, as it lacks memory"
+            self._tell(f"waiting for {who}, which {what}")
             sign = sign._replace(told=silent)
         self._signs[name] = sign
 

@@ -40,7 +40,7 @@ worker() { # apart|beside
 }
 begin_crew() {
     crew=()
-    in_fit dask scheduler --host "$A" --port 8786 --no-dashboard > scheduler.txt 2>&1 &
+    ip netns exec ht-fit dask scheduler --host "$A" --port 8786 --no-dashboard > scheduler.txt 2>&1 &
     crew+=($!)
     worker apart
     worker beside
@@ -55,7 +55,7 @@ ending+=("end_crew")
 
 words() { # CORPUS BACKEND RUN: the command of a fit
     echo "hiertopics fit $1 -b $2 -s model.truncation=40 -s inference.shards=4" \
-        "-s output.checkpoint_seconds=1 --iterations 30 -q -o $3"
+        "--iterations 30 -q -o $3"
 }
 cluster="--cluster tcp://$A:8786"
 for backend in hdp-gibbs:partial hdp-cvb0 nhdp-variational; do
@@ -85,7 +85,8 @@ expect "shards and run in a folder that both see: the same bytes" \
 
 # stalled RUN SECONDS: the link stalls in the middle of a fit; its exit code is in 'code'.
 stalled() {
-    in_fit $(words private/docstrings.ldac hdp-cvb0 "$1") $cluster > said.txt 2>&1 &
+    ip netns exec ht-fit $(words private/docstrings.ldac hdp-gibbs:partial "$1") \
+        -s output.checkpoint_seconds=1 $cluster > said.txt 2>&1 &
     local fit=$!
     until_true 120 has_checkpoint "$1"
     kill -STOP "$link"
@@ -101,15 +102,15 @@ stalled() {
 step "the link stalls for 20 seconds"
 stalled private/short 20
 expect "the fit ended by itself" [ "$code" -eq 0 ]
-expect "it gave the same bytes" same_bytes alone/hdp-cvb0 private/short
+expect "it gave the same bytes" same_bytes alone/hdp-gibbs:partial private/short
 
 step "the link stalls for 70 seconds: Dask gives workers up after 30"
 stalled private/long 70
 expect "the fit stopped (exit code 75) or ended (0)" [ "$code" -eq 75 -o "$code" -eq 0 ]
 end_crew
 begin_crew
-in_fit $(words private/docstrings.ldac hdp-cvb0 private/long) $cluster
-expect "the same command went on to the same bytes" same_bytes alone/hdp-cvb0 private/long
+in_fit $(words private/docstrings.ldac hdp-gibbs:partial private/long) $cluster
+expect "the same command went on to the same bytes" same_bytes alone/hdp-gibbs:partial private/long
 
 step "the same with a longer patience of Dask: distributed.comm.timeouts.tcp"
 end_crew
@@ -117,6 +118,6 @@ export DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP=5m
 begin_crew
 stalled private/patient 70
 expect "the fit ended by itself" [ "$code" -eq 0 ]
-expect "it gave the same bytes" same_bytes alone/hdp-cvb0 private/patient
+expect "it gave the same bytes" same_bytes alone/hdp-gibbs:partial private/patient
 
 finish

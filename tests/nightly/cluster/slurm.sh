@@ -73,10 +73,10 @@ stopped_by_signal() { grep -q "signal SIGTERM" "$1/log.txt"; }
 
 step "a job array of the lines of sweep; each fit meets its time limit and goes on"
 hiertopics config hdp-cvb0 > my.yaml
-hiertopics sweep my.yaml docstrings.ldac --grid inference.iterations=2000 \
+hiertopics sweep my.yaml docstrings.ldac --grid inference.iterations=800 \
     --grid model.truncation=40 --seeds 0:2 > jobs.txt
 cat jobs.txt
-job_script jobs.txt 15s
+job_script jobs.txt 8s
 array=$(sbatch --parsable --array=1-"$(wc -l < jobs.txt)" job.sh)
 until_true 400 ended_soon "$array" || squeue
 grep -h "at iteration" runs/*/log.txt
@@ -86,8 +86,8 @@ for run in alone/*; do
 done
 
 step "a job that gives way to an urgent one"
-$(fit alone/long 3000) -q
-fit runs/preempted 3000 > one.txt
+$(fit alone/long 1200) -q
+fit runs/preempted 1200 > one.txt
 job_script one.txt 3h
 job=$(sbatch --parsable --array=1 job.sh)_1
 until_true 120 test -e runs/preempted/metrics.jsonl
@@ -100,7 +100,7 @@ grep -E "signal|done at" runs/preempted/log.txt
 expect "it went on to the same bytes" same_bytes alone/long runs/preempted
 
 step "a job that somebody queues again (scontrol requeue)"
-fit runs/requeued 3000 > one.txt
+fit runs/requeued 1200 > one.txt
 job=$(sbatch --parsable --array=1 job.sh)_1
 until_true 120 test -e runs/requeued/metrics.jsonl
 sleep 3
