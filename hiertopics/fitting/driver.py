@@ -210,8 +210,8 @@ def _run_to_end(
             furthest = max(furthest, job.reached)
             if in_vain == LOSSES:  # as where the kernel or Dask kills who takes too much memory
                 return job.end_without_workers(
-                    f"{lost}, {LOSSES} times before the end of iteration {furthest + 1}; do the "
-                    "workers have enough memory?"
+                    f"{lost}, {LOSSES} times before the end of iteration {furthest + 1} (do the "
+                    "workers have enough memory?)"
                 )
             job.say(f"{lost}; going back to the last checkpoint")
             job.note_progress()

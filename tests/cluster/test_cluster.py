@@ -615,7 +615,7 @@ def test_workers_that_die_again_and_again_in_one_iteration_end_the_fit(
         stopped = fitted(tiny_file, run, "hdp-cvb0", kept, cluster="local:2")
     assert (stopped.status, stopped.iterations) == ("stopped", 2)
     assert steps.count(3) == driver.LOSSES
-    assert "before the end of iteration 3; do the workers have enough memory?" in log_of(run)
+    assert "before the end of iteration 3 (do the workers have enough memory?)" in log_of(run)
     assert fitted(tiny_file, run, "hdp-cvb0", kept).status == "done"
     fitted(tiny_file, tmp_path / "here", "hdp-cvb0", kept)
     assert products(run) == products(tmp_path / "here")

@@ -10,7 +10,7 @@ import time
 import uuid
 import weakref
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -285,7 +285,7 @@ class Cluster:
         finally:
             fetching.cancel()
 
-    def _wait_for_paused(self, addresses: Iterable[str]) -> None:
+    def _wait_for_paused(self, addresses: Collection[str]) -> None:
         """Wait for workers that Dask has paused: their tasks would go to workers without pieces."""
         while any(address in self._paused for address in addresses):
             there = self._threads()
