@@ -59,6 +59,9 @@ MOST_PARTS = 4
 LEAST_PART = 0.1
 """Least share of a branch, its own tokens aside, that has a part of the name."""
 
+GIANT = 0.7
+"""A branch whose child holds more of it, its own tokens aside, is looked at through that child."""
+
 BETWEEN = " · "
 """Stands between the parts of a name."""
 
@@ -78,8 +81,9 @@ def by_name(tree: Tree, vocab: Sequence[str]) -> Tree:
 
     A branch with branches below it is mixed where more than half of its first ``NAME_WORDS`` words
     are true of less than half of it: its ``parts`` are the first words of the largest branches
-    below. What is below a mixed branch is called by its words. The ranking is the same with parts
-    and without.
+    below. In place of a child that holds nearly all of the branch (``GIANT``) stand the children of
+    that child. What is below a mixed branch is called by its words. The ranking is the same with
+    parts and without.
 
     vocab: the words, by column. Ties by column, and between siblings by row.
     """
@@ -312,11 +316,23 @@ def _is_mixed(tree: Tree, row: int, holdings: _Holdings) -> bool:
     """
     if row not in holdings.itself:
         return False
-    name, children = tree.top_words(row, NAME_WORDS), tree.children(row)
+    name, children = tree.top_words(row, NAME_WORDS), _subjects(tree, row, holdings)
     weights = tree.subtree_weight[children]
     true = np.array([holdings.more[child][name] for child in children.tolist()])
     held = weights @ (true | holdings.itself[row][name])
     return bool(2 * (2 * held < weights.sum()).sum() > len(name))
+
+
+def _subjects(tree: Tree, row: int, holdings: _Holdings) -> I64:
+    """Return the children of a branch, the largest first; a giant's children in its place."""
+    found = tree.children(row)
+    while len(found):
+        weight = tree.subtree_weight[found]
+        giant = int(found[weight.argmax()])
+        if giant not in holdings.itself or weight.max() <= GIANT * weight.sum():
+            break
+        found = np.concatenate([found[found != giant], tree.children(giant)])
+    return found[np.argsort(-tree.subtree_weight[found], kind="stable")]
 
 
 def _parts_below(tree: Tree, row: int, holdings: _Holdings, taken: Set[int]) -> tuple[I64, ...]:
@@ -325,7 +341,7 @@ def _parts_below(tree: Tree, row: int, holdings: _Holdings, taken: Set[int]) -> 
     No part where these branches hold less than half of what is below: names of leaves are too
     narrow to speak for the rest.
     """
-    children = tree.children(row)
+    children = _subjects(tree, row, holdings)
     shares = tree.subtree_weight[children] / max(tree.subtree_weight[children].sum(), _TINY)
     is_branch = np.array([child in holdings.itself for child in children.tolist()])
     large = np.flatnonzero(is_branch & (shares >= LEAST_PART))[:MOST_PARTS]
