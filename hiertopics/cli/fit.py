@@ -176,7 +176,7 @@ def _show(result: Any, price: Any) -> None:
 
     from hiertopics.base.units import format_duration
     from hiertopics.corpus.data.naming import in_order
-    from hiertopics.corpus.data.support import support_told
+    from hiertopics.corpus.data.support import support_lacks, support_told
     from hiertopics.views.render import View, first_levels, for_reading
     from hiertopics.views.render.trees import to_lines
 
@@ -194,8 +194,10 @@ def _show(result: Any, price: Any) -> None:
     )
     if note:
         is_quick = tree.transfer is not None and not tree.transfer.is_of_nodes
-        of_all = f"; hiertopics support {run.path} says it of all nodes"
+        of_all = f"; hiertopics support {run.path} measures all nodes"
         tell(note + of_all * is_quick)
+    elif lacks := support_lacks(tree):
+        tell(f"{lacks}; hiertopics support {run.path} measures it")
     if price is not None:
         tell(str(price))
     steps = [

@@ -60,7 +60,7 @@ LEAST_PART = 0.1
 """Least share of a branch, its own tokens aside, that has a part of the name."""
 
 GIANT = 0.7
-"""A child that holds more of a branch, its own tokens aside, makes it mixed if it is mixed itself."""
+"""A mixed child that holds more of a branch, its own tokens aside, makes the branch mixed."""
 
 BETWEEN = " · "
 """Stands between the parts of a name."""
