@@ -40,8 +40,8 @@ def infer_command(run: str | None, corpus: str | None, **options: Any) -> int:
     """Place the documents of CORPUS under RUN (default: the newest under runs/).
 
     A .csv, .jsonl or .parquet file has a row for each: its name, known and unknown words, main
-    topic (the last node of its path, or the end of its way into the largest child), that path with its probability
-    or shares, its largest topics with their own shares, top words and names of its
+    topic (the last node of its path, or the end of its way into the largest child), that path with
+    its probability or shares, its largest topics with their own shares, top words and names of its
     main topic. A document without known words is not placed: the other fields are empty. An .npz
     file holds theta in CSR, documents x nodes; backends with paths put each document's best path
     with its log probability (node, log_prob) beside it, and all its likely paths with theirs
