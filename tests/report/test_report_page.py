@@ -355,6 +355,23 @@ def test_documents_of_a_branch_have_their_true_shares(
         assert shares == pytest.approx(wanted[: len(shares)], abs=0.0061)
 
 
+def test_the_overview_repeats_nothing_of_paragraph_map_and_outline(
+    show: Callable[..., Opened], finished: Callable[..., Path], tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    hiertopics.report(finished("nhdp-variational"), output=page)
+    data = data_of(page)
+    shown = show(page).page
+    overview = shown.inner_text("#detail")
+    branches = [place for place, above in enumerate(data["nodes"]["parent"]) if above == 0]
+    outline = shown.inner_text("[role=tree]")
+    for branch in branches:
+        first = " ".join(data["words"][word] for word in data["nodes"]["called"][branch][:2])
+        assert first in outline and first not in overview
+    told = "of the documents is left out"
+    assert told not in overview and told in shown.inner_text("#head")
+
+
 def test_bars_of_years_are_those_of_the_data(
     show: Callable[..., Opened], reports: Callable[[str], Path]
 ) -> None:
