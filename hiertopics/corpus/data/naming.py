@@ -296,7 +296,7 @@ def _parts_of(tree: Tree, siblings: I64, holdings: _Holdings) -> dict[int, tuple
     Nobody takes a first word of another sibling, or of another sibling's parts. tree: ranked.
     """
     first = {row: {*tree.top_words(row, APART).tolist()} for row in siblings.tolist()}
-    mixed = {row: found for row in first if len(found := _subjects(tree, row, holdings))}
+    mixed = {row: below for row in first if len(below := _subjects(tree, row, holdings))}
     parts: dict[int, tuple[I64, ...]] = {}
     for row in sorted(mixed, key=lambda one: -float(tree.subtree_weight[one])):
         others = [words for other, words in first.items() if other != row]
