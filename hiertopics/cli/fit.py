@@ -170,19 +170,33 @@ def put_result(result: Any, as_json: bool, quiet: bool, price: Any = None) -> in
     return 0 if result.status == "done" else RESUMABLE
 
 
+def _labels(run: Any) -> Any:
+    """Return the labels of a run; none where labels.csv is wrong: the fit is done all the same."""
+    from hiertopics.base.errors import HiertopicsError
+    from hiertopics.corpus.data.tree import NONE
+    from hiertopics.runs.labels import labels_of
+
+    try:
+        return labels_of(run, quiet=True)
+    except HiertopicsError:
+        return NONE
+
+
 def _show(result: Any, price: Any) -> None:
     """Print the tree, what was done, where it lies and what to do next on stderr."""
     from dataclasses import replace
 
     from hiertopics.base.units import format_duration
     from hiertopics.corpus.data.naming import in_order
-    from hiertopics.corpus.data.support import support_told
+    from hiertopics.corpus.data.support import support_lacks, support_told
+    from hiertopics.corpus.data.tree import hidden_nodes
+    from hiertopics.views.labelling import seeds_told
     from hiertopics.views.render import View, first_levels, for_reading
     from hiertopics.views.render.trees import to_lines
 
     run, tree = result.run, result.run.supported_tree
-    view = View(depth=first_levels(tree))
-    note = support_told(tree, view.depth)
+    view = View(depth=first_levels(tree), labels=_labels(run))
+    note = support_told(tree, view.depth, hidden_nodes(tree, view.labels))
     if tree.transfer is not None:  # said below, where it does not scroll away
         tree = replace(tree, transfer=tree.transfer._replace(how="", note=""))
     shown = in_order(tree, run.vocab)
@@ -194,8 +208,12 @@ def _show(result: Any, price: Any) -> None:
     )
     if note:
         is_quick = tree.transfer is not None and not tree.transfer.is_of_nodes
-        of_all = f"; hiertopics support {run.path} says it of all nodes"
+        of_all = f"; hiertopics support {run.path} measures all nodes"
         tell(note + of_all * is_quick)
+    elif lacks := support_lacks(tree):
+        tell(f"{lacks}; hiertopics support {run.path} measures it")
+    for line in seeds_told(run, view.labels):
+        tell(line)
     if price is not None:
         tell(str(price))
     steps = [

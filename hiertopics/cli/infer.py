@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 def infer_command(run: str | None, corpus: str | None, **options: Any) -> int:
     """Place the documents of CORPUS under RUN (default: the newest under runs/).
 
-    A .csv, .jsonl or .parquet file has a row for each: its name, known words, main topic (the last
-    node of its path, or the end of its way into the largest child), that path with its probability
-    or shares, its largest topics with their own shares, top words and names of its
+    A .csv, .jsonl or .parquet file has a row for each: its name, known and unknown words, main
+    topic (the last node of its path, or the end of its way into the largest child), that path with
+    its probability or shares, its largest topics with their own shares, top words and names of its
     main topic. A document without known words is not placed: the other fields are empty. An .npz
     file holds theta in CSR, documents x nodes; backends with paths put each document's best path
     with its log probability (node, log_prob) beside it, and all its likely paths with theirs
@@ -63,6 +63,11 @@ def infer_command(run: str | None, corpus: str | None, **options: Any) -> int:
         docs = "1 document has" if n_unknown == 1 else f"{n_unknown} documents have"
         they = "it is" if n_unknown == 1 else "they are"
         tell(f"note: {docs} no word that the run knows; {they} not placed")
+    n_mostly = int(((found.unknown > found.lengths) & (found.lengths > 0)).sum())
+    if n_mostly:
+        docs = "1 document has" if n_mostly == 1 else f"{n_mostly} documents have"
+        say = "its place says" if n_mostly == 1 else "their places say"
+        tell(f"note: {docs} more unknown words than known ones; {say} little")
     sizes = {
         "n_docs": len(found.lengths),
         "n_tokens": int(found.lengths.sum()),

@@ -80,6 +80,7 @@ def show_tree_command(
     if as_json and form not in (None, "json"):
         raise click.UsageError(f"--json and --format {form} exclude each other")
     from hiertopics.corpus.data.membership import single_root
+    from hiertopics.corpus.data.support import support_lacks
     from hiertopics.views.showing import (
         FIRST_LEVELS,
         TreeRequest,
@@ -99,6 +100,8 @@ def show_tree_command(
         put(show_tree(target, format=form, **request._asdict()), nl=False)
         fewest = least_documents(target, form, shown)
     note_hidden(target)
+    if form == "text" and (lacks := support_lacks(target.supported_tree)):
+        tell(f"{lacks}; hiertopics support {target.path} measures it")
     root = single_root(target.tree)
     if depth == 1 and root >= 0:
         n_branches = len(target.tree.children(root))

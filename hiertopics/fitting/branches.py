@@ -17,6 +17,7 @@ from hiertopics.base.arrays import F64, I64
 from hiertopics.contract.engine import Workers
 from hiertopics.contract.model import AnyBackend, Context, Settings, Summary
 from hiertopics.corpus.data.shelf import in_memory
+from hiertopics.corpus.data.support import LEFT_OUT
 from hiertopics.corpus.data.tree import ROOT, NodeSupport, Tree
 from hiertopics.fitting.resampling import (
     PART,
@@ -101,6 +102,6 @@ def _first_level(summary: Summary, lengths: I64) -> tuple[Basis, I64]:
 
 def _note(support: F64, n: int) -> str:
     return (
-        f"The {len(support)} branches have a mean support of {support.mean():.2f} by documents "
-        f"({n} quick resamples)"
+        f"{LEFT_OUT}, the {len(support)} branches come back to {support.mean():.0%} on average "
+        f"(support {support.mean():.2f} by documents, {n} quick resamples)"
     )

@@ -6,7 +6,7 @@ import hashlib
 import re
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -40,7 +40,12 @@ from hiertopics.corpus.formats import parquet
 from hiertopics.corpus.formats.source import FIELDS, FORM, WORDING
 from hiertopics.corpus.formats.table import FORMATS, format_of
 from hiertopics.corpus.formats.trust import trust, trusts
-from hiertopics.corpus.formats.words import JoinedWords, drops_stop_words, tokenizer_hash
+from hiertopics.corpus.formats.words import (
+    JoinedWords,
+    drops_stop_words,
+    stop_words,
+    tokenizer_hash,
+)
 from hiertopics.runs.manifest import MANIFEST
 from hiertopics.runs.placing import PARQUET, TABLES, DocumentFacts, spans, together, write_placed
 from hiertopics.runs.rundir import RunDir, opened
@@ -56,10 +61,14 @@ _READING = threading.Lock()
 class Matched:
     """A corpus over a run's vocabulary (or vectors over its columns), and the number of tokens
     outside it.
+
+    unknown: int64 [n_docs], the same by document, without the words that the run left out on
+    purpose.
     """
 
     corpus: Any
     unknown_tokens: int
+    unknown: I64
 
 
 @dataclass(frozen=True)
@@ -86,7 +95,19 @@ def read_matched(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Ma
     observes vectors. Raises DataError.
     """
     new = _read(run, corpus, data)
-    return Matched(new, 0) if isinstance(new, Vectors) else match(in_memory(new), run.vocab)
+    return _matched(new) if isinstance(new, Vectors) else match(in_memory(new), run.vocab)
+
+
+def _matched(vectors: Vectors) -> Matched:
+    return Matched(vectors, 0, np.zeros(vectors.n_docs, np.int64))
+
+
+def left_out(run: RunDir) -> frozenset[str]:
+    """Return the stop words of a run; none where their list is not there any more."""
+    try:
+        return stop_words(run.experiment.data.stop_words)
+    except HiertopicsError:
+        return frozenset()
 
 
 def _read(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Bags | Vectors:
@@ -193,8 +214,11 @@ def columns_in(own: Sequence[str], vocab: Sequence[str]) -> I64:
     return np.array([column.get(word, -1) for word in own], dtype=np.int64)
 
 
-def match(corpus: Corpus, vocab: Sequence[str]) -> Matched:
-    """Carry counts over to ``vocab``; see ``columns_in``."""
+def match(corpus: Corpus, vocab: Sequence[str], left_out: Set[str] = frozenset()) -> Matched:
+    """Carry counts over to ``vocab``; see ``columns_in``.
+
+    left_out: words that are not counted as unknown ones of a document.
+    """
     target = columns_in(corpus.vocab, vocab)
     cells = corpus.counts.tocoo()
     columns = target[cells.coords[1]]
@@ -206,7 +230,12 @@ def match(corpus: Corpus, vocab: Sequence[str]) -> Matched:
     matched.sum_duplicates()
     marks = (corpus.doc_ids, corpus.groups, corpus.labels)
     carried = Corpus(matched, tuple(vocab), *marks, notes=corpus.notes)
-    return Matched(carried, int(cells.data[~known].sum()))
+    counted = ~known
+    if left_out:
+        is_wanted = np.array([word not in left_out for word in corpus.vocab], dtype=bool)
+        counted &= is_wanted[cells.coords[1]]
+    unknown = np.bincount(cells.coords[0][counted], cells.data[counted], corpus.n_docs)
+    return Matched(carried, int(cells.data[~known].sum()), unknown.astype(np.int64))
 
 
 def infer_theta(
@@ -324,12 +353,15 @@ def infer(
         if isinstance(new, Shelf):
             found = _placed_in_blocks(target, new, room, seed, engine)
         else:
-            whole = Matched(new, 0) if isinstance(new, Vectors) else match(new, target.vocab)
+            if isinstance(new, Vectors):
+                whole = _matched(new)
+            else:
+                whole = match(new, target.vocab, left_out(target))
             placed = infer_theta(target, whole.corpus, seed=seed, engine=engine)
-            lengths = whole.corpus.doc_lengths
-            found = Inferred(whole.corpus, whole.unknown_tokens, lengths, *_fields(placed))
+            known = whole.unknown_tokens, whole.unknown, whole.corpus.doc_lengths
+            found = Inferred(whole.corpus, *known, *_fields(placed))
     if output is not None:
-        facts = DocumentFacts(found.corpus.doc_ids, found.lengths)
+        facts = DocumentFacts(found.corpus.doc_ids, found.lengths, found.unknown)
         posterior = Posterior(found.theta, found.paths, found.mixture)
         write_placed(Path(output), target, facts, posterior, words_by)
     return found
@@ -343,19 +375,22 @@ def _placed_in_blocks(
     run: RunDir, new: Shelf, room: Room, seed: int | None, engine: Engine
 ) -> Inferred:
     """Place documents in files some at a time; what is found of all of them lies in the room."""
-    lengths, unknown = [np.empty(0, np.int64)], 0
+    none, stopped = np.empty(0, np.int64), left_out(run)
+    lengths, unknown, n_unknown = [none], [none], 0
 
     def parts() -> Iterator[Posterior]:
-        nonlocal unknown
+        nonlocal n_unknown
         for first, last in spans(new.doc_pairs, run.tree.n_nodes):
             rows = new.select(np.arange(first, last))
-            block = match(rows.in_memory(), run.vocab)
+            block = match(rows.in_memory(), run.vocab, stopped)
             lengths.append(block.corpus.doc_lengths)
-            unknown += block.unknown_tokens
+            unknown.append(block.unknown)
+            n_unknown += block.unknown_tokens
             yield infer_theta(run, block.corpus, seed=seed, engine=engine)
 
     placed = together(parts(), (new.n_docs, run.tree.n_nodes), room)
-    return Inferred(new, unknown, np.concatenate(lengths), *_fields(placed))
+    known = np.concatenate(unknown), np.concatenate(lengths)
+    return Inferred(new, n_unknown, *known, *_fields(placed))
 
 
 def _require_form(path: Path) -> None:

@@ -106,10 +106,11 @@ class _Rows:
 
 
 class DocumentFacts(NamedTuple):
-    """Facts about placed documents: names, if they have any, and int64 tokens of each."""
+    """Facts about placed documents: names, if they have any, int64 known and unknown tokens."""
 
     names: Sequence[str] | None
     lengths: I64
+    unknown: I64
 
 
 def write_placed(
@@ -126,11 +127,10 @@ def write_placed(
     tree = in_order(run.tree, run.vocab, words_by, "prob")
     names = names_of(run.tree, run.vocab, words_by=words_by)
     named = NamedTree(tree, run.vocab, labels_of(run), names)
-    firsts = range(0, theta.shape[0], ROWS)
+    firsts, unknown = range(0, theta.shape[0], ROWS), facts.unknown
+    own = named, theta, posterior.paths, facts.names, facts.lengths
     blocks = (
-        placed_rows(
-            named, theta, posterior.paths, *facts, range(first, min(first + ROWS, theta.shape[0]))
-        )
+        placed_rows(*own, range(first, min(first + ROWS, theta.shape[0])), unknown)
         for first in firsts
     )
     if form == PARQUET:

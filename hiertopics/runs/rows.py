@@ -264,8 +264,11 @@ def placed_rows(
     names: Sequence[str] | None,
     lengths: I64,
     docs: Sequence[int],
+    unknown: I64 | None = None,
 ) -> list[dict[str, Any]]:
     """Return a record for each of ``docs``: doc (from 1), name, words (known ones), and place.
+
+    unknown: int64 [n_docs], words of each that the vocabulary lacks, which its record then has.
 
     Place is that of ``places_of``. topic_words: the top words of its main topic; topic_name: that
     node's name (``names_above``), only where somebody named nodes. topic_auto_name: its automatic
@@ -280,6 +283,7 @@ def placed_rows(
             "doc": doc + 1,
             "name": None if names is None else names[doc],
             "words": int(lengths[doc]),
+            **({} if unknown is None else {"unknown": int(unknown[doc])}),
             **place,
         }
         last = row["topic"]
@@ -309,7 +313,8 @@ def placed_kinds(tree: Tree, has_paths: bool, is_named: bool) -> dict[str, str]:
     if has_paths:
         where = {"path": "ids", "probability": "number"}
     name = {"topic_name": "text"} if is_named else {}
-    own = {"doc": "whole", "name": "text", "words": "whole", "topic": "whole"}
+    own = {"doc": "whole", "name": "text", "words": "whole", "unknown": "whole"}
+    own["topic"] = "whole"
     last = {"topic_words": "text", "topic_auto_name": "text"}
     return {**own, **where, "topics": "shares", **name, **last}
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from hiertopics.base.errors import UsageError
-from hiertopics.corpus.data.naming import names_of, require_order
-from hiertopics.corpus.data.tree import Label, Tree
+from hiertopics.corpus.data.naming import in_order, names_of, require_order
+from hiertopics.corpus.data.tree import Label, Labels, Tree
 from hiertopics.corpus.formats.sidefiles import encodes
 from hiertopics.runs.labels import (
     LABELS,
@@ -23,6 +23,31 @@ from hiertopics.views.arrange import arranged
 
 MOST_NODES = 5
 """Nodes that a message names."""
+
+FIRST_WORDS = 10
+"""Words of a node among which its seed words are looked for."""
+
+
+def seeds_told(run: RunDir, labels: Labels) -> list[str]:
+    """Return a line for each node with seed words: how many are among the first words of it.
+
+    First words are those at or below the node, by probability. labels: they tell which node has
+    the name of which seed words.
+    """
+    seeds = getattr(run.experiment.model, "seeds", None) or {}
+    if not seeds:
+        return []
+    tree = in_order(run.tree, run.vocab, "branch")
+    rows = {label.name: row for row, label in labels.items()}
+    lines = []
+    for name, words in seeds.items():
+        if name not in rows:
+            continue
+        first = tree.top_words(rows[name], max(FIRST_WORDS, len(words))).tolist()
+        n_found = len({*words} & {run.vocab[word] for word in first})
+        told = f"{n_found} of {len(words)} are among the {len(first)} first words"
+        lines.append(f"seed words of {name!r}: {told} of [{tree.id_of(rows[name])}]")
+    return lines
 
 
 def label(

@@ -303,6 +303,21 @@ def test_infer_prints_the_path_of_what_it_wrote(call: Call, copied: Copied, tmp_
     assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "theta.npz").read_bytes()
 
 
+def test_infer_says_of_how_many_documents_most_words_are_unknown(
+    call: Call, copied: Copied, tmp_path: Path
+) -> None:
+    (tmp_path / "new.ldac").write_text("2 0:3 2:4\n2 0:3 2:3\n1 2:4\n2 1:1 2:9\n")
+    (tmp_path / "new.vocab").write_text("goal\nteam\nyeti\n")
+    outcome = call("infer", copied(), "new.ldac", "-o", "new.csv")
+    told = "note: 2 documents have more unknown words than known ones; their places say little"
+    assert told in outcome.err
+    assert "1 document has no word that the run knows" in outcome.err
+    rows = list(csv.DictReader((tmp_path / "new.csv").read_text().splitlines()))
+    assert [(row["words"], row["unknown"]) for row in rows] == [
+        ("3", "4"), ("3", "3"), ("0", "4"), ("1", "9"),
+    ]  # fmt: skip
+
+
 def test_compare_prints_the_best_first(call: Call, copied: Copied) -> None:
     runs = [copied(), copied("hdp-gibbs"), copied("hdp-cvb0")]
     rows = [json.loads(line) for line in call("compare", *runs, "--json").out.splitlines()]

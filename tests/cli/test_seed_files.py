@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import numpy as np
 import pytest
 
 import hiertopics as ht
+from hiertopics.runs.labels import labels_of
+from hiertopics.runs.rundir import RunDir
 from hiertopics.settings.yamlfile import load_yaml
 
 Call = Callable[..., Any]
@@ -47,6 +50,9 @@ def test_seeded_topics_are_named_in_views(call: Call, corpus: Path, tmp_path: Pa
     done = call("fit", corpus, "-o", run, *FLAGS, "-s", "model.seeds=words.yaml")
     assert done.code == 0
     assert "warning: the corpus lacks seed words of 'timber': baobab" in done.err
+    node = {label.name: row for row, label in labels_of(RunDir(run)).items()}["timber"]
+    assert f"seed words of 'timber': 2 of 3 are among the 10 first words of [{node}]" in done.err
+    assert re.search(rf"\[{node}\].* timber: ", done.err), "the tree has the name"
     names = names_of(run)
     assert set(names["timber"].split()) == set(WOOD.split())
     assert set(names["fruit"].split()) == set(FRUIT.split())

@@ -129,6 +129,34 @@ def test_what_is_below_a_mixed_branch_is_called_by_its_words() -> None:
     assert [part[0] for part in found[1]] == ["ball", "goal", "team"]
 
 
+def under_a_giant(others: float) -> Tree:
+    """Return a root, a branch of chess, and one whose first child holds the rest of the subjects.
+
+    others: tokens of the other child.
+    """
+    parent = [-1, 0, 0, 1, 1, 2, 2, 3, 3, 3, 4, 4]
+    tokens: dict[int, Mapping[str, float]] = {5: CHESS, 6: CHESS}
+    tokens |= {10: {"file": others / 2}, 11: {"disk": others / 2}}
+    for group, words in zip((7, 8, 9), (BALLS, VOTES, MUSIC), strict=True):
+        tokens |= {len(parent): words, len(parent) + 1: words}
+        parent += [group, group]
+    return tree_of(parent, tokens)
+
+
+def test_a_branch_is_mixed_if_a_child_with_nearly_all_of_its_words_is() -> None:
+    found = parts(under_a_giant(60))
+    assert found == {1: [["ball", "goal"], ["vote", "law"], ["tempo", "choir"]]}
+    assert set(parts(under_a_giant(400))) == {3}, "a third of the words is elsewhere"
+
+
+def test_a_branch_is_not_mixed_if_a_child_with_nearly_all_of_its_words_is_not() -> None:
+    """The words of the largest grandchild are true of half of the child, not of the branch."""
+    parent = [-1, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 7, 7, 8, 8]
+    tokens: dict[int, Mapping[str, float]] = {5: CHESS, 6: CHESS, 9: MUSIC, 10: MUSIC}
+    tokens |= {11: BALLS, 12: BALLS, 13: {"file": 110}, 14: {"disk": 110}}
+    assert parts(tree_of(parent, tokens)) == {}
+
+
 @pytest.mark.parametrize("n_words", [1, 2, 3, 4, 5, 8])
 def test_a_name_in_parts_is_whole_or_has_whole_parts(n_words: int) -> None:
     expected = {1: "a b", 2: "a b", 3: "a b", 4: "a b · c d"}

@@ -161,17 +161,24 @@ def supported(parent: Sequence[int] = PARENT, value: F64 = BACK) -> Tree:
 def test_the_sentence_counts_and_sums_what_a_view_shows() -> None:
     """Node 3 comes back below node 1, which does not: its words are of no branch that does."""
     tree = supported()
-    first = "1 of 2 branches come back, with 60% of all words"
+    first = "If a tenth of the documents is left out, 1 of 2 branches come back, "
+    first += "with 60% of all words"
     how = "(support 0.5 or more, 20 resamples)"
     assert support_told(tree) == f"{first}, and so do 2 of 4 nodes at depth 2 {how}"
     assert support_told(tree, 2) == f"{first} {how}"
     hidden = np.zeros(7, bool)
     hidden[[2, 5, 6]] = True
     told = support_told(tree, hidden=hidden)
-    left = "0 of 1 branches come back, with 0% of all words, and so do 1 of 2 nodes at depth 2"
+    left = "If a tenth of the documents is left out, 0 of 1 branches come back, "
+    left += "with 0% of all words, and so do 1 of 2 nodes at depth 2"
     assert told == f"{left} {how}"
     flat = supported([-1] * 7, np.where(np.isnan(BACK), 0.5, BACK))
-    assert support_told(flat) == f"4 of 7 topics come back, with 60% of all words {how}"
+    assert support_told(flat) == (
+        f"If a tenth of the documents is left out, 4 of 7 topics come back, "
+        f"with 60% of all words {how}"
+    )
+    others = replace(tree, transfer=NodeSupport(BACK, None, how="2 other runs"))
+    assert support_told(others).startswith("In other runs, 1 of 2 branches come back, with 60%")
     assert support_told(tree, 1) == support_told(replace(tree, transfer=None)) == ""
 
 

@@ -73,7 +73,8 @@ def test_branches_that_outlines_find_again_have_full_support() -> None:
     record = told(lambda doc: 2 if doc % 3 == 0 else 1)
     assert record is not None and record[OUTLINES] and record["model"] == "seal"
     assert [node["support"] for node in record["nodes"]] == [None, 1.0, 1.0, None, None, None]
-    assert "The 2 branches have a mean support of 1.00 by documents" in record["note"]
+    start = "If a tenth of the documents is left out, the 2 branches come back to 100% on average"
+    assert record["note"].startswith(start)
 
 
 def test_other_branches_have_none() -> None:

@@ -140,7 +140,9 @@ def test_views_show_it(copied: Copied, call: Call) -> None:
     assert shown.splitlines()[0] == record["note"]
     branches = re.findall(r"^.─ \[\d+\] +([\d.]+)%.* support ([\d.]+)", shown, re.MULTILINE)
     back = [float(share) for share, value in branches if float(value) >= 0.5]
-    said = re.match(r"(\d+) of (\d+) branches come back, with (\d+)% of all words", shown)
+    said = re.match(
+        r"If a tenth .*, (\d+) of (\d+) branches come back, with (\d+)% of all words", shown
+    )
     assert said is not None and int(said[1]) == len(back) and int(said[2]) == len(branches)
     assert int(said[3]) == pytest.approx(sum(back), abs=1)
     below = [node for node in record["nodes"] if node["support"] is not None]
@@ -166,6 +168,16 @@ def test_views_show_it(copied: Copied, call: Call) -> None:
     assert page.code == 0
     told = json.loads(Path("page.json").read_text())
     assert told["tree"]["come_back"] == record["note"] and len(told["nodes"]["back"]) == len(nodes)
+
+
+def test_a_tree_whose_support_nobody_measured_names_the_command(
+    finished: Copied, call: Call
+) -> None:
+    run = finished()
+    shown = call("show-tree", run)
+    line = f"was not measured; hiertopics support {run} measures it"
+    assert shown.err.count(line) == 1 and "measured" not in shown.out
+    assert "measured" not in call("show-tree", run, "--json").err
 
 
 def test_without_support_there_is_nothing_to_collapse(finished: Copied, call: Call) -> None:

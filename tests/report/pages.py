@@ -45,20 +45,23 @@ def sums(steps: list[int]) -> list[int]:
 
 
 def documents(data: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return a record per document: row, name, shares by place, words with counts and places."""
+    """Return a record per document: row, name, shares and rests by place, words with places."""
     part, contents = data["documents"], data.get("contents")
     words = data["words"] + (contents["words"] if contents else [])
     found: list[dict[str, Any]] = []
-    entry = word = 0
+    entry = rest = word = 0
     for doc, row in enumerate(sums(part["row_steps"])):
         cells = range(entry, entry + part["n"][doc])
         entry = cells.stop
         places = [part["place"][i] for i in cells]
+        rests = range(rest, rest + part["rest_n"][doc] if "rest_n" in part else rest)
+        rest = rests.stop
         record = {
             "row": row,
             "name": part["name"][doc] if "name" in part else str(row + 1),
             "home": part["home"][doc],
             "shares": dict(zip(places, [part["share"][i] / 1000 for i in cells], strict=True)),
+            "rests": [(part["rest_place"][i], part["rest"][i] / 1000) for i in rests],
             "words": {},
             "values": [],
         }
@@ -77,6 +80,12 @@ def documents(data: dict[str, Any]) -> list[dict[str, Any]]:
             record["values"] += [column["values"][v] for v in column["doc_value"][at : at + n]]
             at += n
     return found
+
+
+def share_within(record: dict[str, Any], first: int, end: int) -> float:
+    """Return the share of a document at the places from ``first`` to ``end``."""
+    parts = (*record["shares"].items(), *record["rests"])
+    return float(sum(share for place, share in parts if first <= place < end))
 
 
 def search(data: dict[str, Any], query: str) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pages import data_of, documents, element, reshaped, search, sha256, with_authors
+from pages import data_of, documents, element, reshaped, search, sha256, share_within, with_authors
 from small_trees import tree_of
 from unsealed import unsealed
 
@@ -32,6 +32,7 @@ from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.tasks import evaluate_task
 from hiertopics.views.documents import top_documents
+from hiertopics.views.report import gathering
 from hiertopics.views.report.matching import paired
 from hiertopics.views.report.packing import parse_size, size_told
 from hiertopics.views.report.topics import LAMBDAS, lay_out, words_of
@@ -89,6 +90,31 @@ def test_shares_and_homes_of_documents_are_those_of_the_run(
         if run.paths is not None:
             path = run.paths.node[doc]
             assert ids[record["home"]] == path[path >= 0][-1]
+
+
+@pytest.mark.parametrize("backend", ["nhdp-variational", "hlda-variational", "lda-gibbs"])
+def test_shares_at_or_below_a_branch_count_shares_that_are_not_kept(
+    finished: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str
+) -> None:
+    monkeypatch.setattr(gathering, "ENTRIES", (2, 1))
+    run = RunDir(finished(backend))
+    data = data_of(page_of(run.path, tmp_path))
+    nodes, records = data["nodes"], documents(data)
+    branches = [place for place, end in enumerate(nodes["end"]) if end > place + 1]
+    own = {name: place for place, name in enumerate(nodes["id"]) if isinstance(name, int)}
+    theta = run.theta.toarray()
+    n_lacking = 0
+    for place in branches:
+        inside = range(place, nodes["end"][place])
+        columns = [name for name, at in own.items() if at in inside]
+        for doc, record in enumerate(records):
+            kept = sum(share for at, share in record["shares"].items() if at in inside)
+            true = theta[doc, columns].sum()
+            assert share_within(record, inside.start, inside.stop) == pytest.approx(
+                true, abs=0.0015001
+            )
+            n_lacking += true - kept > 0.01
+    assert n_lacking or backend == "hlda-variational"
 
 
 def test_first_documents_are_those_of_the_other_views(finished: Finished, tmp_path: Path) -> None:

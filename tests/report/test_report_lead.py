@@ -133,6 +133,12 @@ def test_a_manifest_without_a_number_of_documents_names_none() -> None:
     assert text.startswith("The documents are in 2 topics.")
 
 
+def test_a_tree_whose_support_nobody_measured_says_so() -> None:
+    text = told(moving(0.6), {})
+    assert "How many branches come back if a tenth of the documents is left out was not" in text
+    assert " measured; hiertopics support RUN measures it." in text
+
+
 def test_documents_of_no_branch_are_counted_and_scores_told() -> None:
     theta = moving(0.6)
     theta[:3] = [0.5, 0.25, 0.25]

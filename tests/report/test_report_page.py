@@ -14,14 +14,14 @@ from xml.etree import ElementTree
 import pytest
 from browsing import CHROMIUM, SETTLED, Opened
 from nights import by_night, daily
-from pages import data_of, documents, reshaped, search, with_authors
+from pages import data_of, documents, reshaped, search, share_within, with_authors
 from unsealed import unsealed
 
 import hiertopics
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.tree import ROOT
 from hiertopics.corpus.formats.writing import write_corpus
-from hiertopics.views.report import nodes
+from hiertopics.views.report import gathering, nodes
 
 Call = Callable[..., Any]
 pytestmark = [
@@ -320,7 +320,7 @@ def test_documents_of_a_topic_are_those_of_the_data(
         end = data["nodes"]["end"][place]
         below = [
             (
-                round(1000 * min(sum(s for p, s in doc["shares"].items() if place <= p < end), 1)),
+                round(1000 * min(share_within(doc, place, end), 1)),
                 doc["name"],
             )
             for doc in records
@@ -332,6 +332,44 @@ def test_documents_of_a_topic_are_those_of_the_data(
         shown = opened.page.locator("#detail .long .row").first
         assert opened.page.inner_text("#detail").upper().count(f"DOCUMENTS BY SHARE, {len(wanted)}")
         assert shown.locator(".docname").inner_text() in [n for s, n in below if s == wanted[-1]]
+
+
+def test_documents_of_a_branch_have_their_true_shares(
+    show: Callable[..., Opened],
+    finished: Callable[..., Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gathering, "ENTRIES", (2, 1))
+    run = finished("nhdp-variational")
+    hiertopics.report(run, output=tmp_path / "page.html")
+    shown = data_of(tmp_path / "page.html")["nodes"]
+    branches = [place for place, end in enumerate(shown["end"]) if end > place + 1]
+    for place in branches[:3]:
+        node = shown["id"][place]
+        wanted = [row["share"] for row in hiertopics.docs(run, node)]
+        opened = show(tmp_path / "page.html", address=f"t{node}")
+        texts = opened.page.locator("#detail .long .row .share").all_inner_texts()
+        assert len(texts) > 3
+        shares = [float(text.strip("<%")) / 100 for text in texts]
+        assert shares == pytest.approx(wanted[: len(shares)], abs=0.0061)
+
+
+def test_the_overview_repeats_nothing_of_paragraph_map_and_outline(
+    show: Callable[..., Opened], finished: Callable[..., Path], tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    hiertopics.report(finished("nhdp-variational"), output=page)
+    data = data_of(page)
+    shown = show(page).page
+    overview = shown.inner_text("#detail")
+    branches = [place for place, above in enumerate(data["nodes"]["parent"]) if above == 0]
+    outline = shown.inner_text("[role=tree]")
+    for branch in branches:
+        first = " ".join(data["words"][word] for word in data["nodes"]["called"][branch][:2])
+        assert first in outline and first not in overview
+    told = "of the documents is left out"
+    assert told not in overview and told in shown.inner_text("#head")
 
 
 def test_bars_of_years_are_those_of_the_data(

@@ -46,6 +46,13 @@ def test_unknown_words_are_skipped_and_their_tokens_counted() -> None:
     assert found == ([[1, 3], [0, 0]], 7)
 
 
+def test_unknown_tokens_are_those_of_each_document_without_words_left_out_on_purpose() -> None:
+    corpus = corpus_of([[1, 2, 3], [0, 5, 0]], "ant", "yak", "the")
+    assert match(corpus, ("ant",)).unknown.tolist() == [5, 5]
+    found = match(corpus, ("ant",), frozenset({"the"}))
+    assert (found.unknown.tolist(), found.unknown_tokens) == ([2, 5], 10)
+
+
 def test_without_a_vocabulary_words_are_matched_by_id() -> None:
     assert matched([[1, 2, 3]], (), ("ant", "bee")) == ([[1, 2]], 3)
     assert matched([[1, 2]], (), ("ant", "bee", "cat")) == ([[1, 2, 0]], 0)

@@ -170,8 +170,9 @@ def test_a_document_without_known_words_is_not_placed(
     (tmp_path / "few.vocab").write_text("goal\nteam\nyeti\n")
     first, *others = placed(call, finished(backend), tmp_path / "few.ldac", tmp_path)
     assert first["topic"] is not None and first["topic_words"] and first["topic_auto_name"]
+    assert [record["unknown"] for record in (first, *others)] == [0, 4, 0]
     for record in others:
-        for name in {"doc", "name", "words"} ^ set(record):
+        for name in {"doc", "name", "words", "unknown"} ^ set(record):
             assert record[name] in (None, "", []), name
     told = call("infer", finished(backend), tmp_path / "few.ldac", "-o", "few.npz")
     assert "note: 2 documents have no word that the run knows; they are not placed" in told.err

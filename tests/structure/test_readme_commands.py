@@ -86,6 +86,14 @@ def test_readme_opens_with_two_lines_that_start_from_nothing() -> None:
     assert "hiertopics fit data-samples/" in opening[0] and "pytest" in opening[1]
 
 
+def test_the_first_commands_of_readme_show_the_tree_once() -> None:
+    """``fit`` ends with it."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    first, opening = next(FENCE.finditer(text))["body"], fences(text, "bash")[0]
+    assert "fit data-samples/" in first and "fit data-samples/" in opening
+    assert "show-tree" not in first + opening
+
+
 def test_every_command_is_in_readme_or_guide() -> None:
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     missing = [name for name in COMMANDS if f"hiertopics {name}" not in text]

@@ -59,6 +59,9 @@ MOST_PARTS = 4
 LEAST_PART = 0.1
 """Least share of a branch, its own tokens aside, that has a part of the name."""
 
+GIANT = 0.7
+"""A mixed child that holds more of a branch, its own tokens aside, makes the branch mixed."""
+
 BETWEEN = " · "
 """Stands between the parts of a name."""
 
@@ -78,8 +81,8 @@ def by_name(tree: Tree, vocab: Sequence[str]) -> Tree:
 
     A branch with branches below it is mixed where more than half of its first ``NAME_WORDS`` words
     are true of less than half of it: its ``parts`` are the first words of the largest branches
-    below. What is below a mixed branch is called by its words. The ranking is the same with parts
-    and without.
+    below. So is a branch of which a mixed child holds nearly all. What is below a mixed branch is
+    called by its words. The ranking is the same with parts and without.
 
     vocab: the words, by column. Ties by column, and between siblings by row.
     """
@@ -293,39 +296,59 @@ def _parts_of(tree: Tree, siblings: I64, holdings: _Holdings) -> dict[int, tuple
     Nobody takes a first word of another sibling, or of another sibling's parts. tree: ranked.
     """
     first = {row: {*tree.top_words(row, APART).tolist()} for row in siblings.tolist()}
-    mixed = [row for row in first if _is_mixed(tree, row, holdings)]
+    mixed = {row: below for row in first if len(below := _subjects(tree, row, holdings))}
     parts: dict[int, tuple[I64, ...]] = {}
     for row in sorted(mixed, key=lambda one: -float(tree.subtree_weight[one])):
         others = [words for other, words in first.items() if other != row]
-        found = _parts_below(tree, row, holdings, set().union(*others))
+        found = _parts_below(tree, mixed[row], holdings, set().union(*others))
         if found:
             parts[row] = found
             first[row] |= {*found[0].tolist()}
     return parts
 
 
-def _is_mixed(tree: Tree, row: int, holdings: _Holdings) -> bool:
-    """Tell whether most words of a name are true of less than half of what is below, by weight.
+def _subjects(tree: Tree, row: int, holdings: _Holdings) -> I64:
+    """Return the branches that the parts of a mixed branch stand for, the largest first.
+
+    None of a branch that is not mixed. Its children; if a child holds nearly all of it (``GIANT``)
+    and is mixed, then that child's in the child's place.
+    """
+    if row not in holdings.itself:
+        return _NONE
+    children = tree.children(row)
+    if _is_mixed(tree, row, children, holdings):
+        return children
+    weights = tree.subtree_weight[children]
+    if weights[0] <= GIANT * weights.sum():
+        return _NONE
+    below = _subjects(tree, int(children[0]), holdings)
+    found = np.concatenate([children[1:], below])
+    if not len(below) or not _is_mixed(tree, row, found, holdings):
+        return _NONE
+    return found[np.argsort(-tree.subtree_weight[found], kind="stable")]
+
+
+def _is_mixed(tree: Tree, row: int, children: I64, holdings: _Holdings) -> bool:
+    """Tell whether most words of a name are true of less than half of the children, by weight.
 
     A word is true of a branch that has more of it than the corpus, and of all of them where most of
     its tokens are at the node above them.
     """
-    if row not in holdings.itself:
-        return False
-    name, children = tree.top_words(row, NAME_WORDS), tree.children(row)
+    name = tree.top_words(row, NAME_WORDS)
     weights = tree.subtree_weight[children]
     true = np.array([holdings.more[child][name] for child in children.tolist()])
     held = weights @ (true | holdings.itself[row][name])
     return bool(2 * (2 * held < weights.sum()).sum() > len(name))
 
 
-def _parts_below(tree: Tree, row: int, holdings: _Holdings, taken: Set[int]) -> tuple[I64, ...]:
-    """Return first words of the largest branches below a row, none of them twice or taken.
+def _parts_below(
+    tree: Tree, children: I64, holdings: _Holdings, taken: Set[int]
+) -> tuple[I64, ...]:
+    """Return first words of the largest of some branches, none of them twice or taken.
 
     No part where these branches hold less than half of what is below: names of leaves are too
     narrow to speak for the rest.
     """
-    children = tree.children(row)
     shares = tree.subtree_weight[children] / max(tree.subtree_weight[children].sum(), _TINY)
     is_branch = np.array([child in holdings.itself for child in children.tolist()])
     large = np.flatnonzero(is_branch & (shares >= LEAST_PART))[:MOST_PARTS]

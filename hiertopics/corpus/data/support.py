@@ -27,6 +27,13 @@ BAND = 25
 """Words of like frequency that are permuted among each other."""
 
 
+LEFT_OUT = "If a tenth of the documents is left out"
+"""How resamples are told to readers who do not know the word."""
+
+OTHER_RUN = "other run"
+"""A fit that support was found by and that is no resample, in the words of ``how_found``."""
+
+
 class Transfer(NamedTuple):
     """How far each node is found in one other tree. found: float64 [n_nodes], 0 to 1.
 
@@ -182,11 +189,21 @@ def support_told(tree: Tree, depth: int | None = None, hidden: Bools | None = No
     share = tree.subtree_weight[first[back[first]]].sum()
     what = "branches" if _has_levels(tree) else "topics"
     tokens = "words" if tree.vectors is None else "rows"
-    told = f"{back[first].sum()} of {len(first)} {what} come back, with {share:.0%} of all {tokens}"
+    told = "In other runs" if OTHER_RUN in support.how else LEFT_OUT
+    told += f", {back[first].sum()} of {len(first)} {what} come back, "
+    told += f"with {share:.0%} of all {tokens}"
     for place, nodes in enumerate(deeper):
         told += " and" if place else ", and so do"
         told += f" {back[nodes].sum()} of {len(nodes)} nodes at depth {tree.depth[nodes[0]]}"
     return f"{told} (support {SUPPORTED:g} or more, {support.how})"
+
+
+def support_lacks(tree: Tree) -> str:
+    """Return a sentence, without a full stop, if nobody measured the support of a tree; else ""."""
+    if tree.transfer is not None or len(tree.shown) < 3:
+        return ""
+    what = "branches" if _has_levels(tree) else "topics"
+    return f"How many {what} come back if a tenth of the documents is left out was not measured"
 
 
 def _has_levels(tree: Tree) -> bool:
@@ -206,7 +223,7 @@ def how_found(record: Mapping[str, Any]) -> str:
     """Return how the support of a record of support.json was found, in a few words."""
     n, iterations = int(record["resamples"]), record.get("iterations")
     if "against" in record.get("settings", ()):
-        return f"{n} other run{'s' * (n != 1)}"
+        return f"{n} {OTHER_RUN}{'s' * (n != 1)}"
     told = f"{n} resamples"
     if n < FEWEST:
         told += ", too few to tell"

@@ -165,6 +165,49 @@ def entries_of(shares: Shares, most: int) -> Entries:
     return Entries(n, own.indices[kept].astype(np.int64), np.maximum(whole[kept], 1))
 
 
+def rest_of(shares: Shares, entries: Entries, layout: Layout) -> Entries:
+    """Return what the kept shares lack at nodes with nodes below, so that sums there are true.
+
+    The share of a document at or below such a node is the sum of its kept shares there and of its
+    rests there; it differs from the true one by at most one unit. A rest may be below 0.
+    """
+    inner = np.flatnonzero(layout.end - np.arange(len(layout.rows)) > 1)
+    first = np.concatenate([[0], np.cumsum(entries.n)])
+    parts = [
+        _rest_of_block(shares, entries, first, layout, inner, start)
+        for start in range(0, len(entries.n), BLOCK)
+    ]
+    if not parts:
+        none = np.empty(0, dtype=np.int64)
+        return Entries(none, none, none)
+    return Entries(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+
+def _rest_of_block(
+    shares: Shares, entries: Entries, first: I64, layout: Layout, inner: I64, start: int
+) -> Entries:
+    """Return the rests of the documents from ``start`` on, a block of them."""
+    n = entries.n[start : start + BLOCK]
+    cells = slice(first[start], first[start + len(n)])
+    table = (np.repeat(np.arange(len(n)), n), entries.place[cells])
+    shape = (len(n), len(layout.rows))
+    kept = sparse.csr_array((entries.share[cells], table), shape=shape)
+    at_or_below = sparse.csr_array(_upwards(layout), dtype=np.int64)[:, inner]
+    whole = np.rint(UNIT * shares.below[start : start + BLOCK][:, inner].toarray()).astype(np.int64)
+    lacking = whole - (kept @ at_or_below).toarray()
+    column = {place: i for i, place in enumerate(inner.tolist())}
+    rest = np.zeros_like(lacking)
+    # What a node lacks is added once, at the deepest node that lacks it: from the leaves upwards.
+    for i in range(len(inner) - 1, -1, -1):
+        rest[:, i] = np.where(np.abs(lacking[:, i]) > 1, lacking[:, i], 0)
+        place = int(layout.parent[inner[i]])
+        while place >= 0:
+            lacking[:, column[place]] -= rest[:, i]
+            place = int(layout.parent[place])
+    doc, found = np.nonzero(rest)
+    return Entries(np.bincount(doc, minlength=len(n)), inner[found], rest[doc, found])
+
+
 class Contents(NamedTuple):
     """The words of documents, flat: how many of each document, ids, how often, whose topic.
 

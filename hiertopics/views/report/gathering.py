@@ -37,6 +37,7 @@ from hiertopics.views.report.documents import (
     entries_of,
     known_documents,
     leading,
+    rest_of,
     shares_of,
 )
 from hiertopics.views.report.lead import LeadInput, lead_part
@@ -285,7 +286,9 @@ class _Gathering:
         """Return the part ``documents`` of these documents, or of the first ones of each node."""
         shares = self.placed.shares
         chosen = leading(shares, docs) if isinstance(docs, int) else docs
-        self.kept, self.entries = chosen, entries_of(_rows(shares, chosen), most)
+        rows_of_chosen = _rows(shares, chosen)
+        self.kept, self.entries = chosen, entries_of(rows_of_chosen, most)
+        rest = rest_of(rows_of_chosen, self.entries, self.placed.layout)
         rows = self.run.split.train_docs[chosen]
         names = self.known.names
         part = {
@@ -296,6 +299,10 @@ class _Gathering:
             "place": self.entries.place.tolist(),
             "share": self.entries.share.tolist(),
         }
+        if len(rest.place):
+            part["rest_n"] = rest.n.tolist()
+            part["rest_place"] = rest.place.tolist()
+            part["rest"] = rest.share.tolist()
         if names is not None:
             part["name"] = [names[doc] for doc in chosen.tolist()]
         lengths = self.run.split.train_lengths

@@ -160,6 +160,7 @@ class Data {
     this.row = sums(docs.row_steps);
     this.docOfRow = new Map(this.row.map((row, doc) => [row, doc]));
     this.entry = firsts(docs.n);
+    this.rest = docs.rest_n ? firsts(docs.rest_n) : null;
   }
 
   /** Take what came later. @param {any} parts */
@@ -192,9 +193,19 @@ class Data {
         if (place[i] >= node && place[i] < end) below += share[i];
         if (place[i] === node) own = share[i];
       }
+      below += this.restOf(doc, node, end);
       if (this.belongs(doc, node, below)) found.push({ doc, share: Math.min(below / UNIT, 1), own });
     }
     return found.sort((a, b) => b.share - a.share || b.own - a.own || a.doc - b.doc);
+  }
+
+  /** What the kept shares of a document lack at or below a node. */
+  restOf(doc, node, end) {
+    if (!this.rest) return 0;
+    const { rest, rest_place: place } = this.docs;
+    let sum = 0;
+    for (let i = this.rest[doc]; i < this.rest[doc + 1]; i++) if (place[i] >= node && place[i] < end) sum += rest[i];
+    return sum;
   }
 
   /** Tell whether a document counts at a node, by its path or by a token's share; shares are rounded. */

@@ -222,23 +222,18 @@ class Page {
   overview() {
     const { data } = this;
     const { card, parts } = { card: data.card, parts: data.parts };
-    const top = data.roots.length === 1 ? data.children[data.roots[0]] : data.roots;
-    const sorted = data.largestFirst(top).filter((node) => !this.labels.hidden(node));
-    const shown = sorted.length ? sorted.slice(0, 15) : data.roots;
-    const most = Math.max(data.sizeOf(shown[0]), 1e-9);
     const deepest = data.depth.reduce((a, b) => Math.max(a, b), 0) + 1;
     return [
       h("h2", {}, "Overview"),
       h("p", {}, `${card.about[0].toUpperCase()}${card.about.slice(1)}.`),
       parts.tree.note && h("p", { class: "note" }, visible(parts.tree.note), "."),
-      parts.tree.come_back && h("p", { class: "note" }, visible(parts.tree.come_back), "."),
+      !parts.lead && parts.tree.come_back && h("p", { class: "note" }, visible(parts.tree.come_back), "."),
       h("dl", { class: "facts" }, [
         [whole.format(card.corpus.n_docs), "documents"], [whole.format(data.n), data.tree.kind === "flat" ? "topics" : "nodes"],
         data.tree.kind !== "flat" && [whole.format(deepest), deepest === 1 ? "level" : "levels"],
         data.tree.values === "probability" && [whole.format(card.corpus.n_words), "different words"],
         data.tree.values === "probability" && [whole.format(card.corpus.n_tokens), "words in all"],
       ].filter(Boolean).map(([value, what]) => h("div", {}, h("dt", {}, what), h("dd", {}, value)))),
-      section(`The largest topics, by ${data.sizeNoun}`, null, h("ul", { class: "meters wide" }, shown.map((node) => meter(topicLink(this, node, 5), data.sizeOf(node) / most, data.sizeText(node), inkColour(data, node))))),
       timeBlock(this),
       agreementBlock(this),
       section("How to read this page", null, h("ul", { class: "hints" },
