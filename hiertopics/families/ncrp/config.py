@@ -126,7 +126,8 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
         Literal["all", "paper", "none"],
         Meta(
             description="Moves that change the tree. paper: grow, prune and merge; all: also "
-            "split, merge and transfer branches where the bound gains."
+            "split, merge and transfer branches where the bound gains.",
+            extra_json_schema=UNOFFERED,
         ),
     ] = "all"
     moves_every: MovesEvery = 5
@@ -134,6 +135,7 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
         bool,
         Meta(
             description="Undo a round of moves if the bound is lower three sweeps later.",
+            extra_json_schema=UNOFFERED,
         ),
     ] = True
     hold: Annotated[

@@ -22,7 +22,7 @@ from hiertopics.families.flat.bursts import (
     DrawnDiscount,
 )
 from hiertopics.families.flat.config import BranchSeeds, SeedWeight, Sweep
-from hiertopics.settings.config import HELD, InferenceConfig, Iterations, SamplerConfig
+from hiertopics.settings.config import HELD, UNOFFERED, InferenceConfig, Iterations, SamplerConfig
 from hiertopics.settings.former import Former, Switch
 
 MOST_LEAVES, DOCS_PER_LEAF = 500, 2
@@ -174,7 +174,8 @@ Responsibilities = Annotated[
     Meta(
         description="Storage of the responsibilities of the start's flat topics. few: few entries "
         "per pair of document and word, small ones sampled; all: 4 bytes for each pair and topic; "
-        "auto: all up to a gibibyte, else few."
+        "auto: all up to a gibibyte, else few.",
+        extra_json_schema=UNOFFERED,
     ),
 ]
 InnerShare = Annotated[
