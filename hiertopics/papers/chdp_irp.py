@@ -31,7 +31,7 @@ from hiertopics.families.chdp.gibbs_state import (
 from hiertopics.families.chdp.gibbs_state import summarise as summary_of
 from hiertopics.families.chdp.layout import Data, of_other_groups
 from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR, draw_concentration
-from hiertopics.families.flat.token_kernels import Tables, count_tokens
+from hiertopics.families.flat.token_kernels import TokenTopics, count_tokens
 from hiertopics.families.flat.tokens import draw_eta
 from hiertopics.papers import chdp_irp_kernels as kernels
 from hiertopics.papers.chdp_irp_kernels import NOBODY, Options, Seats, Urn
@@ -67,9 +67,9 @@ class State(Draw):
         return DocumentState(self.z, self.n_dk, self.share)
 
     @property
-    def tables(self) -> Tables:
+    def tables(self) -> TokenTopics:
         """The arrays that a sweep moves."""
-        return Tables(self.z, self.n_dk, self.n_wk, self.n_k)
+        return TokenTopics(self.z, self.n_dk, self.n_wk, self.n_k)
 
     def log_chances(self, data: Data, weights: Weights) -> float:
         """Return ``log_chances_of`` all documents."""

@@ -22,7 +22,7 @@ from hiertopics.families.flat import burst_kernels, variational
 from hiertopics.families.flat.burst_kernels import TableRule
 from hiertopics.families.flat.bursts import Plan
 from hiertopics.families.flat.config import ModelSettings
-from hiertopics.families.flat.kernels import PseudoCounts, Tables
+from hiertopics.families.flat.kernels import ExpectedCounts, PseudoCounts
 from hiertopics.families.flat.layout import Block, Data, InCells, Piece, room_of
 from hiertopics.families.flat.variational import Responsibilities, RowsOfPairs, SweepVariant, Table
 from hiertopics.families.hdp.burst_learning import FOLD
@@ -148,7 +148,7 @@ def _swept(kernel: Any, piece: InCells, local: Local, block: Block) -> tuple[Loc
     seen_dk = local.seen_dk
     if seen_dk is None:
         seen_dk = room_of(piece).zeros((piece.n_docs, seen_wk.shape[1]), n_wk.dtype)
-    tables = Tables(local.resp, local.n_dk, n_wk, seen_dk, seen_wk)
+    tables = ExpectedCounts(local.resp, local.n_dk, n_wk, seen_dk, seen_wk)
     n_k, prior, seating = block.given
     moved = n_k.copy()
     bad_doc = kernel(

@@ -47,7 +47,7 @@ from hiertopics.families.flat.variational import (
     settled,
 )
 from hiertopics.families.hdp import few_kernels as kernels
-from hiertopics.families.hdp.few_kernels import Counts, Tables, Thinning
+from hiertopics.families.hdp.few_kernels import Counts, EntryCounts, Thinning
 from hiertopics.numeric.lanes import padded
 from hiertopics.numeric.streams import new_key
 
@@ -389,7 +389,7 @@ def sweep_block(piece: InCells, local: Any, block: Block) -> tuple[Any, Any]:
     seen_dk = local.seen_dk
     if seen_dk is None:
         seen_dk = room_of(piece).zeros((piece.n_docs, seen_wk.shape[1]), n_wk.dtype)
-    tables = Tables(local.topic, local.share, local.n_dk, n_wk, seen_dk, seen_wk)
+    tables = EntryCounts(local.topic, local.share, local.n_dk, n_wk, seen_dk, seen_wk)
     n_k, prior, (thinning, _) = block.given
     moved = n_k.copy()
     variational.require_sound(

@@ -30,7 +30,7 @@ from hiertopics.families.hdp.bursty import (
     tables_of_tokens,
 )
 from hiertopics.families.hdp.few import ROOM, Table, Visits, has_entries
-from hiertopics.families.hdp.few_kernels import Tables
+from hiertopics.families.hdp.few_kernels import EntryCounts
 
 
 class Local(NamedTuple):
@@ -107,7 +107,7 @@ def _sweep_block(piece: InCells, local: Local, block: Block) -> tuple[Local, Any
     seen_dk = local.seen_dk
     if seen_dk is None:
         seen_dk = room_of(piece).zeros((piece.n_docs, seen_wk.shape[1]), n_wk.dtype)
-    tables = Tables(local.topic, local.share, local.n_dk, n_wk, seen_dk, seen_wk)
+    tables = EntryCounts(local.topic, local.share, local.n_dk, n_wk, seen_dk, seen_wk)
     n_k, prior, (thinning, seating) = block.given
     moved = n_k.copy()
     bad_doc = few_kernels.sweep_block(

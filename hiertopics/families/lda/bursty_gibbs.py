@@ -27,7 +27,7 @@ from hiertopics.families.flat.seats import TableHistograms
 from hiertopics.families.flat.tokens import in_chains
 from hiertopics.families.lda import bursty_kernels, gibbs
 from hiertopics.families.lda.config import Settings
-from hiertopics.families.lda.gibbs_kernels import Tables, Tokens
+from hiertopics.families.lda.gibbs_kernels import PaddedTopics, Tokens
 from hiertopics.numeric.pitman_yor import log_stirling
 from hiertopics.numeric.pitman_yor_kernels import Stirling
 
@@ -125,7 +125,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     repeats = data.repeats
     if context.iteration > repeats.start:
         alpha = np.array(np.broadcast_to(state.alpha, settings.model.n_topics), np.float64)
-        counts = Tables(state.z, state.n_wk, state.n_k)
+        counts = PaddedTopics(state.z, state.n_wk, state.n_k)
         how = (alpha, state.eta, seats.seats_of(state.process, repeats), context.rng("tables"))
         bursty_kernels.seat_documents(data.cells, counts, *how)
         held = context.iteration <= settings.inference.hyper_start

@@ -43,7 +43,7 @@ DOCS_AT_ONCE = 1024
 USUAL = 80
 """Own nodes of a document, of corpora that were looked at, by pair."""
 
-Rows = Callable[[int, int], Floats]
+PairShares = Callable[[int, int], Floats]
 """From a range of documents to q(z) of their pairs at all nodes, [n_pairs, K]."""
 
 
@@ -63,7 +63,7 @@ def at_concentration(data: Data, concentration: float) -> Data:
 
 def begin(
     piece: Piece,
-    rows: Rows,
+    rows: PairShares,
     ancestry: Ancestry,
     least: float,
     room: Room,

@@ -43,7 +43,7 @@ from hiertopics.families.ncrp.simulate import simulate as simulate
 from hiertopics.families.ncrp.summary import merge_extra
 from hiertopics.families.ncrp.variational import bound, expectations, moves, starts
 from hiertopics.families.ncrp.variational import state as states
-from hiertopics.families.ncrp.variational.slot_kernels import Cells
+from hiertopics.families.ncrp.variational.slot_kernels import DocumentPairs
 from hiertopics.families.ncrp.variational.state import (
     CELLS,
     LOCAL_ROUNDS,
@@ -203,7 +203,7 @@ class Batch(NamedTuple):
     docs: I64
 
 
-def _some(piece: Cells, local: Any, batch: Batch) -> tuple[Any, Sums]:
+def _some(piece: DocumentPairs, local: Any, batch: Batch) -> tuple[Any, Sums]:
     return local, visit_some(piece, local, batch.given, batch.docs)
 
 
@@ -244,7 +244,7 @@ def _slot_probs(state: State, room: Room) -> sparse.csr_array:
     return stacked_rows(state.local.ask(_rows, state.weighing()), state.n_nodes, room)
 
 
-def _rows(piece: Cells, local: Any, weighing: SlotProbabilities) -> Entries:
+def _rows(piece: DocumentPairs, local: Any, weighing: SlotProbabilities) -> Entries:
     room, lengths = beside(piece.word), [np.empty(0, np.int64)]
     values, columns = room.growing(np.float64), room.growing(np.int32)
     for chances in weighing.blocks(piece, local):

@@ -92,12 +92,12 @@ def _slots(nodes: Nodes, log_mass: F64, outside: float) -> kernels.Slots:
     return kernels.Slots(parent, nodes.bounds, nodes.path, log_mass, outside)
 
 
-def scratch_for(n_nodes: int, dtype: DTypeLike) -> kernels.Scratch:
+def scratch_for(n_nodes: int, dtype: DTypeLike) -> kernels.SlotScratch:
     """Return working rows for one shard."""
     kind = np.dtype(dtype)
     whole, float_format = FORMATS[kind.itemsize]
     prod = np.zeros(n_nodes, kind)
-    return kernels.Scratch(
+    return kernels.SlotScratch(
         np.zeros(n_nodes, kind),
         prod,
         prod.view(whole),
