@@ -38,6 +38,10 @@ Eta = Annotated[
     ),
 ]
 
+WordPseudoCount = Annotated[
+    float, Meta(gt=0, description="Pseudo-count of each word in each topic.")
+]
+
 Truncation = Annotated[
     int,
     Meta(

@@ -29,7 +29,7 @@ from hiertopics.families.hdp.block_kernels import (
     Topics,
 )
 from hiertopics.families.hdp.block_layout import Piece, room_of
-from hiertopics.families.hdp.summary import Plan, ThetaRows, weigh
+from hiertopics.families.hdp.summary import Plan, TopicTheta, weigh
 from hiertopics.families.hdp.table_kernels import SMALL
 from hiertopics.families.hdp.topic_kernels import draw_masses, draw_proportions
 from hiertopics.numeric.differences import Difference, caught_up, difference, summed
@@ -131,7 +131,7 @@ def counts_of_documents(piece: Piece, local: Any, n_topics: int) -> Iterator[I32
         yield n_dk
 
 
-def weigh_documents(piece: Piece, local: Local, message: tuple[Plan, int]) -> ThetaRows:
+def weigh_documents(piece: Piece, local: Local, message: tuple[Plan, int]) -> TopicTheta:
     """Return theta of a piece's documents. message: how, and the number of topics."""
     plan, n_topics = message
     return weigh(counts_of_documents(piece, local, n_topics), plan, beside(piece.doc))

@@ -82,28 +82,43 @@ def _visit_tables(visit: Callable[..., Any], piece: Piece, local: Any, block: Bl
     return visit(piece._replace(blocks=blocks), local, block)
 
 
-def start(
-    data: Data, n_topics: int, context: Context, dtype: DTypeLike = np.float32
-) -> Responsibilities:
-    """Return the result of ``variational.start``, with a table for each token."""
-    return _with_tables(variational.start(data, n_topics, context, dtype))
+def with_tables(plain: SweepVariant, as_bursty: Callable[..., Any]) -> SweepVariant:
+    """Return a variant that begins with a table for each token; its pairs have room for these.
 
+    as_bursty: a task that gives plain states of pieces their tables.
+    """
 
-def begun(
-    data: Data,
-    rows: RowsOfPairs,
-    messages: Sequence[Any],
-    n_topics: int,
-    context: Context,
-    dtype: DTypeLike = np.float32,
-) -> Responsibilities:
-    """Return the result of ``variational.begun``, with a table for each token."""
-    return _with_tables(variational.begun(data, rows, messages, n_topics, context, dtype))
+    def start(
+        data: Data, n_topics: int, context: Context, dtype: DTypeLike = np.float32
+    ) -> Responsibilities:
+        return bursty_now(plain.start(data, n_topics, context, dtype))
 
+    def begun(
+        data: Data,
+        rows: RowsOfPairs,
+        messages: Sequence[Any],
+        n_topics: int,
+        context: Context,
+        dtype: DTypeLike = np.float32,
+    ) -> Responsibilities:
+        return bursty_now(plain.begun(data, rows, messages, n_topics, context, dtype))
 
-def _with_tables(state: Responsibilities) -> Responsibilities:
-    state.local.step(as_bursty, None)
-    return state
+    def bursty_now(state: Responsibilities) -> Responsibilities:
+        state.local.step(as_bursty, None)
+        return state
+
+    def memory(corpus: Bags, settings: ModelSettings) -> int:
+        tables = 0 if isinstance(corpus, Shelf) else 4 * corpus.n_pairs
+        return plain.memory(corpus, settings) + tables
+
+    return plain._replace(
+        start=start,
+        begun=begun,
+        besides=fields,
+        memory=memory,
+        pair_bytes=lambda n_topics: plain.pair_bytes(n_topics) + 4,
+        sized=sized,
+    )
 
 
 def as_bursty(piece: InCells, local: variational.Local, _: None) -> tuple[Local, None]:
@@ -261,19 +276,8 @@ def _join(piece: Piece, local: Local, return_input: ReturnInput) -> tuple[Local,
     return local, None
 
 
-def memory(corpus: Bags, settings: ModelSettings) -> int:
-    """Return the bytes of responsibilities, tables and counts."""
-    tables = 0 if isinstance(corpus, Shelf) else 4 * corpus.n_pairs
-    return variational.memory(corpus, settings) + tables
-
-
-def pair_bytes(n_topics: int) -> int:
-    """Return the bytes of a pair's responsibilities and tables."""
-    return variational.pair_bytes(n_topics) + 4
-
-
-ZERO = SweepVariant(
-    Local, start, begun, fields, sweep, recount_now_and_then, spread, memory, pair_bytes, sized
+ZERO = with_tables(variational.ZERO, as_bursty)._replace(
+    Local=Local, sweep=sweep, recount_now_and_then=recount_now_and_then, spread=spread
 )
 """q(z) of tables sees the means of the counts alone."""
 

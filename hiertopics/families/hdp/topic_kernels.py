@@ -39,7 +39,7 @@ OPEN = np.float32(-1.0)
 
 
 class CellDraws(NamedTuple):
-    """Unfinished draws of cells of some words: word, topic, first bits, the word's key, and 1 / b."""
+    """Cells of words whose draws go on: word, topic, first bits, the word's key, and 1 / b."""
 
     word: I64
     topic: I64

@@ -16,7 +16,7 @@ from hiertopics.families.flat.bursts import (
     BurstStart,
     DrawnDiscount,
 )
-from hiertopics.families.flat.config import Sweep
+from hiertopics.families.flat.config import Sweep, WordPseudoCount
 from hiertopics.settings.config import HELD, UNOFFERED, IdleShards, Iterations, SamplerConfig
 from hiertopics.settings.former import Former, Switch
 
@@ -31,7 +31,7 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         ]
         | None
     ) = None
-    eta: Annotated[float, Meta(gt=0, description="Pseudo-count of each word in each topic.")] = 0.1
+    eta: WordPseudoCount = 0.1
     prior: Annotated[
         Literal["symmetric", "asymmetric"],
         Meta(

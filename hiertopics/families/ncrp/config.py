@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from hiertopics.base.arrays import F64
 from hiertopics.contract.model import Settings as SettingsOf
 from hiertopics.corpus.data.seedwords import check
-from hiertopics.families.flat.config import BranchSeeds, SeedWeight
+from hiertopics.families.flat.config import BranchSeeds, SeedWeight, WordPseudoCount
 from hiertopics.families.nested.tree_state import MaxNodes, MovesEvery
 from hiertopics.settings.config import (
     HELD,
@@ -44,7 +44,7 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             "with a larger value documents open more branches.",
         ),
     ] = 1.0
-    eta: Annotated[float, Meta(gt=0, description="Pseudo-count of each word in each topic.")] = 0.1
+    eta: WordPseudoCount = 0.1
 
     def __post_init__(self) -> None:
         """Check that the level prior has an entry for each level."""

@@ -147,7 +147,7 @@ def _documents_anew(piece: Piece, local: AnyLocal, n_nodes: int) -> sparse.csr_a
     return sparse.csr_array((own.n, own.node, own.first_node), shape=(piece.n_docs, n_nodes))
 
 
-def _theta(piece: Piece, local: AnyLocal, left: common.Pruning) -> common.ThetaRows:
+def _theta(piece: Piece, local: AnyLocal, left: common.Pruning) -> common.NodeTheta:
     rows = counts_of(_recounted(piece, local), len(left.into))
     return common.weigh(rows, left, beside(local.resp))
 

@@ -33,7 +33,7 @@ from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.corpus.data.stored import BLOCK_PAIRS
 from hiertopics.corpus.data.tree import NODE, Tree
-from hiertopics.families.flat.summary import Entries, stacked_rows
+from hiertopics.families.flat.summary import Entries, EntriesWriter, stacked_rows
 from hiertopics.families.ncrp import clustering
 from hiertopics.families.ncrp import summary as common
 from hiertopics.families.ncrp.config import Model as Model
@@ -245,14 +245,11 @@ def _slot_probs(state: State, room: Room) -> sparse.csr_array:
 
 
 def _rows(piece: DocumentPairs, local: Any, weighing: SlotProbabilities) -> Entries:
-    room, lengths = beside(piece.word), [np.empty(0, np.int64)]
-    values, columns = room.growing(np.float64), room.growing(np.int32)
+    writer = EntriesWriter(beside(piece.word))
     for chances in weighing.blocks(piece, local):
         rows = sparse_rows(chances)
-        values.append(rows.data)
-        columns.append(rows.indices)
-        lengths.append(np.diff(rows.indptr).astype(np.int64))
-    return Entries(values.done(), columns.done(), np.concatenate(lengths))
+        writer.add(rows.data, rows.indices, np.diff(rows.indptr).astype(np.int64))
+    return writer.done()
 
 
 def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> Posterior:
