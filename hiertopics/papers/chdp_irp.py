@@ -17,8 +17,7 @@ from hiertopics.base.arrays import F64, I32
 from hiertopics.base.axes import Axes
 from hiertopics.contract.model import Context, Summary, without
 from hiertopics.families.chdp.base_kernels import Weights
-from hiertopics.families.chdp.config import GibbsSettings as Settings
-from hiertopics.families.chdp.config import Model, Sampled
+from hiertopics.families.chdp.config import GibbsSettings as Settings, Model, Sampled
 from hiertopics.families.chdp.gibbs_state import (
     DocumentState,
     Draw,
@@ -27,8 +26,8 @@ from hiertopics.families.chdp.gibbs_state import (
     info_of,
     log_chances_of,
     sampler,
+    summarise as summary_of,
 )
-from hiertopics.families.chdp.gibbs_state import summarise as summary_of
 from hiertopics.families.chdp.layout import Data, of_other_groups
 from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR, draw_concentration
 from hiertopics.families.flat.token_kernels import TokenTopics, count_tokens

@@ -30,8 +30,14 @@ import msgspec
 from msgspec import Meta, structs
 
 from hiertopics.base.errors import ConfigError
-from hiertopics.settings.fields import NUMBER_AS_TEXT, description, expectation, nested, offered
-from hiertopics.settings.fields import UNOFFERED as UNOFFERED
+from hiertopics.settings.fields import (
+    NUMBER_AS_TEXT,
+    UNOFFERED as UNOFFERED,
+    description,
+    expectation,
+    nested,
+    offered,
+)
 from hiertopics.settings.former import Translation
 from hiertopics.settings.layers import Layers, Reader
 from hiertopics.settings.yamlfile import dump_yaml

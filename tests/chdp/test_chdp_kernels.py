@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 from chdp_cases import COOPERATIONS, advance, begin, settings_of, simulated, with_parents
 from naive import antoniak, sweep_by_lists
-from naive_chdp import base, log_groups, log_sticks
-from naive_chdp import sweep as naive_sweep
+from naive_chdp import base, log_groups, log_sticks, sweep as naive_sweep
 from scipy import stats
 
 from hiertopics.contract.model import Sizes
-from hiertopics.families.chdp import gibbs, gibbs_kernels
-from hiertopics.families.chdp import maximum_kernels as maximum
+from hiertopics.families.chdp import gibbs, gibbs_kernels, maximum_kernels as maximum
 from hiertopics.families.chdp.base_kernels import DocumentBases, Weights
 from hiertopics.families.chdp.gibbs_state import weights_of
 from hiertopics.families.flat import sweep_kernels

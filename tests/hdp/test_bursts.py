@@ -18,8 +18,7 @@ from hiertopics.families.flat import burst_kernels
 from hiertopics.families.flat.burst_kernels import TableRule
 from hiertopics.families.flat.kernels import ExpectedCounts, PseudoCounts
 from hiertopics.families.flat.layout import lay_out
-from hiertopics.families.hdp import burst_learning, bursty, few, few_kernels
-from hiertopics.families.hdp import variational as hdp
+from hiertopics.families.hdp import burst_learning, bursty, few, few_kernels, variational as hdp
 from hiertopics.families.hdp.simulate import simulate
 from hiertopics.numeric.pitman_yor import marginal, mean_tables, search
 from hiertopics.numeric.streams import new_key

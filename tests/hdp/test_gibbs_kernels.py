@@ -16,8 +16,7 @@ from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.sampler_kernels import sweep_block, sweep_block_by_lists
 from hiertopics.families.flat.sweep_kernels import list_words, write_words
 from hiertopics.families.flat.token_kernels import TokenTopics, count_tokens
-from hiertopics.families.hdp import gibbs
-from hiertopics.families.hdp import gibbs_kernels as kernels
+from hiertopics.families.hdp import gibbs, gibbs_kernels as kernels
 from hiertopics.numeric.lanes import LANES
 
 N_TOPICS = 4

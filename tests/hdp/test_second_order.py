@@ -27,8 +27,7 @@ from hiertopics.families.flat.layout import Cells
 from hiertopics.families.hdp import point_estimates, posteriors
 from hiertopics.families.hdp.variational import cvb0
 from hiertopics.numeric import special
-from hiertopics.papers import hdp_second_order as second_order
-from hiertopics.papers import hdp_second_order_kernels as kernels
+from hiertopics.papers import hdp_second_order as second_order, hdp_second_order_kernels as kernels
 from hiertopics.papers.hdp_second_order_backends import cvb, pcvb
 
 HELD: dict[str, Any] = {"hyper_start": 1000, "truncation": 4, "alpha": 0.7, "eta": 0.3}

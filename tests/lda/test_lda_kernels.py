@@ -12,8 +12,7 @@ from scipy import stats
 from stepping import at, docs_of, twins
 
 from hiertopics.families.flat.kernels import fold_in
-from hiertopics.families.lda import gibbs
-from hiertopics.families.lda import gibbs_kernels as kernels
+from hiertopics.families.lda import gibbs, gibbs_kernels as kernels
 
 CORPUS = varied_corpus()
 N_TOPICS, ALPHA, ETA = 5, 0.4, 0.3

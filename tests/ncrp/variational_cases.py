@@ -16,8 +16,7 @@ from hiertopics.base.arrays import F64, I64
 from hiertopics.contract import registry
 from hiertopics.contract.model import AnyBackend, Settings
 from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.families.ncrp.variational import backend as variational
-from hiertopics.families.ncrp.variational import starts
+from hiertopics.families.ncrp.variational import backend as variational, starts
 from hiertopics.families.ncrp.variational.slot_kernels import DocumentPairs
 from hiertopics.families.ncrp.variational.state import (
     Data,

@@ -37,9 +37,9 @@ from hiertopics.families.nhdp import (
     bursty_gibbs_kernels,
     gibbs,
     gibbs_kernels,
+    list_kernels as lists,
     sampler_kernels,
 )
-from hiertopics.families.nhdp import list_kernels as lists
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.sampler_kernels import sweep_block, sweep_block_by_lists
 from hiertopics.families.nhdp.simulate import draw_hyperparameters, simulate

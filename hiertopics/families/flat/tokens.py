@@ -17,8 +17,7 @@ from hiertopics.contract.chains import Chains, SettingsT, chains
 from hiertopics.contract.engine import Pieces, joined
 from hiertopics.contract.model import Backend, Context, PerChain
 from hiertopics.corpus.data.seedwords import NONE, Seeds
-from hiertopics.families.flat import sampler_kernels
-from hiertopics.families.flat import token_kernels as kernels
+from hiertopics.families.flat import sampler_kernels, token_kernels as kernels
 from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR, draw_concentration
 from hiertopics.families.flat.layout import Block, take_turns
 from hiertopics.families.flat.summary import LIVE_TOKENS, merge_extra

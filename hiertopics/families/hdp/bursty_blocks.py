@@ -20,8 +20,7 @@ from hiertopics.contract.model import Context
 from hiertopics.families.flat import seats
 from hiertopics.families.flat.seat_kernels import EMPTY, Seats
 from hiertopics.families.flat.seats import TableHistograms
-from hiertopics.families.hdp import block_kernels, blocks
-from hiertopics.families.hdp import bursty_block_kernels as kernels
+from hiertopics.families.hdp import block_kernels, blocks, bursty_block_kernels as kernels
 from hiertopics.families.hdp.block_kernels import (
     BlockScratch,
     DocumentLists,

@@ -15,8 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.base.arrays import F32, F64, I32
-from hiertopics.families.flat.burst_kernels import TableRule, seated, total_of
-from hiertopics.families.flat.burst_kernels import at_least_once as row_at_least_once
+from hiertopics.families.flat.burst_kernels import (
+    TableRule,
+    at_least_once as row_at_least_once,
+    seated,
+    total_of,
+)
 from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import Cells
 from hiertopics.numeric.jit import kernel

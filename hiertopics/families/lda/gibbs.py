@@ -44,8 +44,7 @@ from hiertopics.families.flat.summary import (
     summary_bytes,
 )
 from hiertopics.families.flat.tokens import in_chains
-from hiertopics.families.lda import gibbs_kernels as kernels
-from hiertopics.families.lda import hyperparameters
+from hiertopics.families.lda import gibbs_kernels as kernels, hyperparameters
 from hiertopics.families.lda.config import Inference, Model, Settings, start_alpha
 from hiertopics.families.lda.gibbs_kernels import PaddedTopics, PseudoCounts, Tokens
 from hiertopics.families.lda.hyperparameters import draw_alpha_from_prior, draw_eta_from_prior

@@ -30,15 +30,12 @@ from hiertopics.families.flat.prediction import BURSTS_EXTRA, process_of
 from hiertopics.families.flat.seat_kernels import count_tables
 from hiertopics.families.flat.tokens import miscounted
 from hiertopics.families.hdp.bursts import planned
-from hiertopics.families.nhdp import gibbs
-from hiertopics.families.nhdp import summary as common
+from hiertopics.families.nhdp import gibbs, summary as common
 from hiertopics.families.nhdp.config import GibbsSettings as Settings
 from hiertopics.families.nhdp.gibbs import Data
-from hiertopics.families.nhdp.layout import BurstyLocal
-from hiertopics.families.nhdp.layout import Local as PairNodes
+from hiertopics.families.nhdp.layout import BurstyLocal, Local as PairNodes
 from hiertopics.families.nhdp.prediction import infer_bursty
-from hiertopics.families.nhdp.state import BurstyState as VariationalState
-from hiertopics.families.nhdp.state import misplaced
+from hiertopics.families.nhdp.state import BurstyState as VariationalState, misplaced
 from hiertopics.numeric.pitman_yor_kernels import LARGEST
 
 

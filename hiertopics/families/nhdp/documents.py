@@ -30,8 +30,7 @@ from hiertopics.families.flat import bursts, variational
 from hiertopics.families.flat.burst_kernels import TableRule
 from hiertopics.families.flat.layout import Data, Piece, build_piece, pairs_of, parts_of, spans
 from hiertopics.families.hdp.bursts import planned
-from hiertopics.families.nhdp import document_kernels as kernels
-from hiertopics.families.nhdp import mixing
+from hiertopics.families.nhdp import document_kernels as kernels, mixing
 from hiertopics.families.nhdp.layout import Ancestry, AnyLocal, BurstyLocal, Local, shape_of
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.prediction import fold_in

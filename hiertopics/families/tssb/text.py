@@ -30,8 +30,7 @@ from hiertopics.contract.states import Arrays
 from hiertopics.corpus.data.corpus import Corpus, default_vocab
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.families.flat.token_layout import Data, lay_out
-from hiertopics.families.tssb import state as common
-from hiertopics.families.tssb import text_kernels
+from hiertopics.families.tssb import state as common, text_kernels
 from hiertopics.families.tssb.config import Model, Settings, ends, middle
 from hiertopics.families.tssb.layout import Nodes, Process
 from hiertopics.families.tssb.mcmc import sampler

@@ -34,15 +34,15 @@ from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.corpus.data.stored import BLOCK_PAIRS
 from hiertopics.corpus.data.tree import NODE, Tree
 from hiertopics.families.flat.summary import Entries, EntriesWriter, stacked_rows
-from hiertopics.families.ncrp import clustering
-from hiertopics.families.ncrp import summary as common
-from hiertopics.families.ncrp.config import Model as Model
-from hiertopics.families.ncrp.config import VariationalInference as Inference
-from hiertopics.families.ncrp.config import VariationalSettings as Settings
+from hiertopics.families.ncrp import clustering, summary as common
+from hiertopics.families.ncrp.config import (
+    Model as Model,
+    VariationalInference as Inference,
+    VariationalSettings as Settings,
+)
 from hiertopics.families.ncrp.simulate import simulate as simulate
 from hiertopics.families.ncrp.summary import merge_extra
-from hiertopics.families.ncrp.variational import bound, expectations, moves, starts
-from hiertopics.families.ncrp.variational import state as states
+from hiertopics.families.ncrp.variational import bound, expectations, moves, starts, state as states
 from hiertopics.families.ncrp.variational.slot_kernels import DocumentPairs
 from hiertopics.families.ncrp.variational.state import (
     CELLS,

@@ -9,8 +9,7 @@ from numpy.typing import DTypeLike
 from scipy.special import psi
 
 from hiertopics.base.arrays import F64, Floats
-from hiertopics.families.ncrp.variational import expectation_kernels
-from hiertopics.families.ncrp.variational import slot_kernels as kernels
+from hiertopics.families.ncrp.variational import expectation_kernels, slot_kernels as kernels
 from hiertopics.families.nested.slots import Nodes
 
 LEAST_ETA_IN_FLOAT32 = 0.02

@@ -26,8 +26,7 @@ from hiertopics.base.arrays import F64, I32, I64, Floats, Ints
 from hiertopics.contract.engine import Each, stacked
 from hiertopics.contract.model import Context
 from hiertopics.families.ncrp.clustering import importance_of, in_two
-from hiertopics.families.ncrp.variational import bound
-from hiertopics.families.ncrp.variational import slot_kernels as kernels
+from hiertopics.families.ncrp.variational import bound, slot_kernels as kernels
 from hiertopics.families.ncrp.variational.draft_moves import union_gains
 from hiertopics.families.ncrp.variational.slot_kernels import DocumentPairs
 from hiertopics.families.ncrp.variational.state import (

@@ -24,8 +24,7 @@ from hiertopics.families.flat import token_layout
 from hiertopics.families.flat.token_layout import Words
 from hiertopics.families.ncrp import clustering
 from hiertopics.families.ncrp.clustering import leaves_for, nested_clusters, sums_of
-from hiertopics.families.ncrp.config import VariationalSettings as Settings
-from hiertopics.families.ncrp.config import level_prior
+from hiertopics.families.ncrp.config import VariationalSettings as Settings, level_prior
 from hiertopics.families.ncrp.sampler import chain_kernels, chains
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Hyperparameters
 from hiertopics.families.ncrp.variational.expectations import dtype_for

@@ -18,8 +18,7 @@ from hiertopics.contract.engine import Each, Pieces, as_given, cut, joined, stac
 from hiertopics.contract.model import Context
 from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.families.flat.token_layout import spans
-from hiertopics.families.ncrp.variational import bound, expectations
-from hiertopics.families.ncrp.variational import slot_kernels as kernels
+from hiertopics.families.ncrp.variational import bound, expectations, slot_kernels as kernels
 from hiertopics.families.ncrp.variational.slot_kernels import DocumentPairs
 from hiertopics.families.ncrp.variational.structured_kernels import (
     log_normaliser,
