@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hiertopics.base.arrays import F32, F64, I32, I64, U32, Floats, Ints
+from hiertopics.base.arrays import F32, F64, I32, I64, U32, Floats
 from hiertopics.families.flat.burst_kernels import total_of
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.sweep_kernels import (
@@ -55,7 +55,7 @@ def end_of_pair(words: I32, first: int, stop: int) -> int:
 
 
 @kernel(inline=True)
-def tables_of_pair(z: Ints, first: Int, end: Int) -> int:
+def tables_of_pair(z: I32, first: int, end: int) -> int:
     """Return the tables of the pair whose slots are these."""
     n_tables = 0
     while first + n_tables < end and z[first + n_tables] >= 0:

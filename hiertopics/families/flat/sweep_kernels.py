@@ -351,9 +351,7 @@ def pick_in_list(
 
 
 @kernel(inline=True)
-def join_list(
-    topics: U32, times: F32, first: Int, length: np.int64, topic: Int
-) -> tuple[np.int64, Int]:
+def join_list(topics: U32, times: F32, first: Int, length: Int, topic: Int) -> tuple[Int, Int]:
     """Count one more of a topic in a list; return the list's length and the topic's place."""
     place = place_of(topics, first, length, topic)
     if place == length:
@@ -364,9 +362,7 @@ def join_list(
 
 
 @kernel(inline=True)
-def leave_list(
-    topics: U32, times: F32, first: Int, length: np.int64, place: Int, left: Float
-) -> np.int64:
+def leave_list(topics: U32, times: F32, first: Int, length: Int, place: Int, left: Float) -> Int:
     """Write what is ``left`` of an entry of a list; return the list's length.
 
     An entry of which nothing is left gives its place to the last one.
