@@ -20,15 +20,13 @@ from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.sweep_kernels import (
     add_up_blocks,
     draw_in_blocks,
-    join_list,
-    leave_list,
-    pick_in_list,
+    last_place,
     place_of,
     weigh,
 )
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.pitman_yor_kernels import LARGEST, Stirling
-from hiertopics.numeric.simd_draws import Int, gather_list, sum_list
+from hiertopics.numeric.simd_draws import Int, gather_list, pick_place, sum_list
 
 EMPTY = -1
 """In place of the topic of a slot without a table."""
@@ -300,13 +298,19 @@ def seat_document_by_lists(
                     continue
                 target = where * weight
                 if target < of_list:
-                    at = pick_in_list(target, chances, times, sums, before, at_list, n, n, none)
+                    at = np.int64(pick_place(sums, before, n, np.float32(target)))
+                    if at >= n or not chances[at] * times[at_list + at]:
+                        at = np.int64(last_place(chances, times, at_list, n, n, none))
                     new = np.int64(topics[at_list + at])
                 else:
                     rest = (target - of_list) / (own_prior * total)
                     new = np.int64(draw_in_blocks(scaled, ends, rest))
                 z[first + n_tables] = new
-                n, place = join_list(topics, times, at_list, n, new)
+                place = place_of(topics, at_list, n, new)
+                if place == n:
+                    topics[at_list + n] = new
+                    n += 1
+                times[at_list + place] += one
                 topic, change = new, np.int64(1)
             else:
                 if n_tables == 1:
@@ -326,7 +330,12 @@ def seat_document_by_lists(
                 if chance * odds_of_another(seats, count, n_tables - 1, all_tables - 1) * p >= 1.0:
                     continue
                 z[first + n_tables - 1] = EMPTY
-                n = leave_list(topics, times, at_list, n, place, left)
+                times[at_list + place] = left
+                # A topic without a table of the word gives its place to the last one of the list.
+                if left == none:
+                    n -= 1
+                    topics[at_list + place] = topics[at_list + n]
+                    times[at_list + place], times[at_list + n] = times[at_list + n], none
                 topic, change = old, np.int64(-1)
             length[word] = n
             n_tables += change

@@ -265,7 +265,9 @@ def sweep_document_by_lists(
         # The weights fall into two parts: topics that the word has (a short list), and the word's
         # prior over all topics.
         if target < of_list:
-            at = pick_in_list(target, chances, times, sums, before, first, n, place, own)
+            at = np.int64(pick_place(sums, before, n, np.float32(target)))
+            if at >= n or not (own if at == place else chances[at] * times[first + at]):
+                at = np.int64(last_place(chances, times, first, n, place, own))
             new = np.int64(topics[first + at])
         else:
             # The old topic has its share without the token during the draw alone, since the token
@@ -279,15 +281,22 @@ def sweep_document_by_lists(
         doc_row[old] -= 1
         n_k[old] -= 1
         inverse[old], scaled[old], chances[place], total = inverse_old, share, share, others
-        n = leave_list(topics, times, first, n, place, left)
+        times[first + place] = left
+        # A topic that lost its last token of the word gives its place to the last one of the list.
         if left == none:
-            chances[place] = chances[n]
+            n -= 1
+            topics[first + place], times[first + place] = topics[first + n], times[first + n]
+            chances[place], times[first + n] = chances[n], none
         doc_row[new] += 1
         n_k[new] += 1
         inverse[new] = 1.0 / (n_k[new] + word_total)
         share = np.float32((doc_row[new] + prior[new]) * inverse[new])
         total += np.float64(share) - np.float64(scaled[new])
-        n, place = join_list(topics, times, first, n, new)
+        place = place_of(topics, first, n, new)
+        if place == n:
+            topics[first + n] = new
+            n += 1
+        times[first + place] += one
         scaled[new], chances[place] = share, share
         length[word] = n
         z[token] = new
@@ -325,51 +334,3 @@ def place_of(topics: U32, first: Int, length: Int, topic: Int) -> Int:
     while place < length and np.int64(topics[first + place]) != topic:
         place += 1
     return place
-
-
-@kernel(inline=True)
-def pick_in_list(
-    target: float,
-    chances: F32,
-    counts: F32,
-    sums: F32,
-    before: F32,
-    first: Int,
-    length: Int,
-    place: Int,
-    own: Float,
-) -> Int:
-    """Return the place of a list where the running ``sums`` of its weights pass ``target``.
-
-    The entry ``place`` weighs ``own``. Where rounding leads to a place without weight, it is the
-    last one with any.
-    """
-    at = np.int64(pick_place(sums, before, length, np.float32(target)))
-    if at >= length or not (own if at == place else chances[at] * counts[first + at]):
-        at = np.int64(last_place(chances, counts, first, length, place, own))
-    return at
-
-
-@kernel(inline=True)
-def join_list(topics: U32, times: F32, first: Int, length: Int, topic: Int) -> tuple[Int, Int]:
-    """Count one more of a topic in a list; return the list's length and the topic's place."""
-    place = place_of(topics, first, length, topic)
-    if place == length:
-        topics[first + length] = topic
-        length += 1
-    times[first + place] += np.float32(1.0)
-    return length, place
-
-
-@kernel(inline=True)
-def leave_list(topics: U32, times: F32, first: Int, length: Int, place: Int, left: Float) -> Int:
-    """Write what is ``left`` of an entry of a list; return the list's length.
-
-    An entry of which nothing is left gives its place to the last one.
-    """
-    times[first + place] = left
-    if left == np.float32(0.0):
-        length -= 1
-        topics[first + place], times[first + place] = topics[first + length], times[first + length]
-        times[first + length] = np.float32(0.0)
-    return length

@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.base.arrays import F32, I32, I64, U8, U16, Bools
-from hiertopics.families.flat.sweep_kernels import pick_in_list
+from hiertopics.families.flat.sweep_kernels import last_place
 from hiertopics.families.hdp.block_layout import Piece
 from hiertopics.families.hdp.table_kernels import SMALL
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.lanes import LANES
 from hiertopics.numeric.simd import prefetch_row
-from hiertopics.numeric.simd_draws import Int, gather_list, scale_row, sum_list
+from hiertopics.numeric.simd_draws import Int, gather_list, pick_place, scale_row, sum_list
 from hiertopics.numeric.streams import uniform
 
 Topics = NDArray[np.unsignedinteger[Any]]
@@ -324,7 +324,9 @@ def redraw_pair(
         of_list = np.float64(sum_list(chances, counts, first, n, place, alone, sums, before))
         target = uniform(key, first_token + token) * (of_list + of_all)
         if target < of_list:
-            at = pick_in_list(target, chances, counts, sums, before, first, n, place, alone)
+            at = np.int64(pick_place(sums, before, n, np.float32(target)))
+            if at >= n or not (alone if at == place else chances[at] * counts[first + at]):
+                at = np.int64(last_place(chances, counts, first, n, place, alone))
             new = np.int64(topics[first + at])
         else:
             new = np.int64(draw_from_all(scaled, prior, lanes, target - of_list))

@@ -17,8 +17,8 @@ import numpy as np
 
 from hiertopics.base.arrays import F32, I32, I64, U8, U16, Bools
 from hiertopics.families.flat.burst_kernels import total_of
-from hiertopics.families.flat.seat_kernels import EMPTY, Seats, odds_of_another, tables_of_pair
-from hiertopics.families.flat.sweep_kernels import pick_in_list
+from hiertopics.families.flat.seat_kernels import EMPTY, Seats, odds_of_another
+from hiertopics.families.flat.sweep_kernels import last_place
 from hiertopics.families.hdp.block_kernels import (
     BlockScratch,
     DocumentLists,
@@ -35,7 +35,7 @@ from hiertopics.families.hdp.block_layout import Piece
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.pitman_yor_kernels import LARGEST
 from hiertopics.numeric.simd import prefetch_row
-from hiertopics.numeric.simd_draws import Int, gather_list, scale_row, sum_list
+from hiertopics.numeric.simd_draws import Int, gather_list, pick_place, scale_row, sum_list
 from hiertopics.numeric.streams import uniform
 
 
@@ -156,7 +156,9 @@ def visit_words(
                 pair += 1
             own, first, n, token = doc * n_topics, start[doc], length[doc], tokens[doc]
             tokens[doc] = token + count
-            n_tables = np.int64(tables_of_pair(z, token, token + count))
+            n_tables = np.int64(0)
+            while n_tables < count and z[token + n_tables] >= 0:
+                n_tables += 1
             for slot in range(token + n_tables, token + count):
                 after[slot] = EMPTY
             # A document that is put aside has no table, and gets none.
@@ -182,9 +184,9 @@ def visit_words(
                     if chance < odds_of_another(seats, count, n_tables, all_tables[doc]) * p:
                         target = uniform(seat_key, number + 2) * weight
                         if target < of_list:
-                            at = pick_in_list(
-                                target, chances, counts, sums, before, first, n, n, none
-                            )
+                            at = np.int64(pick_place(sums, before, n, np.float32(target)))
+                            if at >= n or not chances[at] * counts[first + at]:
+                                at = np.int64(last_place(chances, counts, first, n, n, none))
                             topic = np.int64(topics[first + at])
                         else:
                             topic = np.int64(draw_from_all(scaled, prior, lanes, target - of_list))
@@ -285,7 +287,9 @@ def count_pairs(piece: Piece, z: SlotTopics, row: I32, starts: I64, found: I64) 
             end = pair + piece.n_pairs[entry]
             while pair < end:
                 doc, count, pair = next_pair(piece, pair, end)
-                n_tables = np.int64(tables_of_pair(z, tokens[doc], tokens[doc] + count))
+                n_tables = np.int64(0)
+                while n_tables < count and z[tokens[doc] + n_tables] >= 0:
+                    n_tables += 1
                 # Documents that are put aside have none.
                 if n_tables > 0:
                     found[starts[row[min(count, LARGEST)]] + n_tables - 1] += 1
@@ -307,7 +311,9 @@ def are_rows(piece: Piece, z: SlotTopics, aside: bool) -> bool:
             end = pair + piece.n_pairs[entry]
             while pair < end:
                 doc, count, pair = next_pair(piece, pair, end)
-                n_tables = np.int64(tables_of_pair(z, tokens[doc], tokens[doc] + count))
+                n_tables = np.int64(0)
+                while n_tables < count and z[tokens[doc] + n_tables] >= 0:
+                    n_tables += 1
                 for slot in range(tokens[doc] + n_tables, tokens[doc] + count):
                     if z[slot] >= 0:
                         return False

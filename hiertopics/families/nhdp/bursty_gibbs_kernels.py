@@ -14,9 +14,7 @@ from hiertopics.families.flat.seat_kernels import (
     tables_of_pair,
 )
 from hiertopics.families.flat.sweep_kernels import (
-    join_list,
-    leave_list,
-    pick_in_list,
+    last_place,
     place_of,
 )
 from hiertopics.families.nhdp.gibbs_kernels import (
@@ -44,7 +42,7 @@ from hiertopics.families.nhdp.list_kernels import (
 )
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.pitman_yor_kernels import LARGEST
-from hiertopics.numeric.simd_draws import Int, gather_products, sum_list
+from hiertopics.numeric.simd_draws import Int, gather_products, pick_place, sum_list
 
 
 @kernel()
@@ -193,7 +191,9 @@ def seat_document_by_lists(
                     continue
                 target = where * (of_list + of_all)
                 if target < of_list:
-                    at = pick_in_list(target, chances, times, sums, before, at_list, n, n, none)
+                    at = np.int64(pick_place(sums, before, n, np.float32(target)))
+                    if at >= n or not chances[at] * times[at_list + at]:
+                        at = np.int64(last_place(chances, times, at_list, n, n, none))
                     node = np.int64(entries[at_list + at])
                 else:
                     target = (target - of_list) / eta
@@ -202,7 +202,11 @@ def seat_document_by_lists(
                     node, 1.0, eta_total, links, above, nodes, share, local, factor, exact, weight
                 )
                 z[first + n_tables] = node
-                n, place = join_list(entries, times, at_list, n, node)
+                place = place_of(entries, at_list, n, node)
+                if place == n:
+                    entries[at_list + n] = node
+                    n += 1
+                times[at_list + place] += one
                 change = np.int64(1)
             else:
                 if n_tables == 1:
@@ -227,7 +231,12 @@ def seat_document_by_lists(
                     )  # fmt: skip
                     continue
                 z[first + n_tables - 1] = EMPTY
-                n = leave_list(entries, times, at_list, n, place, left)
+                times[at_list + place] = left
+                # A node without a table of the word gives its place to the last one of the list.
+                if left == none:
+                    n -= 1
+                    entries[at_list + place] = entries[at_list + n]
+                    times[at_list + place], times[at_list + n] = times[at_list + n], none
                 change = np.int64(-1)
             length[word] = n
             n_tables += change

@@ -21,15 +21,13 @@ import numpy as np
 
 from hiertopics.base.arrays import F32, F64, I32, I64, U32
 from hiertopics.families.flat.sweep_kernels import (
-    join_list,
-    leave_list,
-    pick_in_list,
+    last_place,
     place_of,
 )
 from hiertopics.families.nhdp.gibbs_kernels import NodeParameters
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.lanes import LANES
-from hiertopics.numeric.simd_draws import Int, gather_products, sum_list
+from hiertopics.numeric.simd_draws import Int, gather_products, pick_place, sum_list
 
 PASSING, STOPPED, TOKENS, INVERSE, MASS, CONCENTRATION, STOP_A, STOP_B = range(8)
 """Columns of the table of nodes, float64 [K, 8], whose rows are lines of the cache.
@@ -225,7 +223,9 @@ def redraw_document(
         of_list = np.float64(sum_list(chances, times, at_first, n, place, own_weight, sums, before))
         target = rng.random() * (of_list + np.float64(of_all))
         if target < of_list:
-            at = pick_in_list(target, chances, times, sums, before, at_first, n, place, own_weight)
+            at = np.int64(pick_place(sums, before, n, np.float32(target)))
+            if at >= n or not (own_weight if at == place else chances[at] * times[at_first + at]):
+                at = np.int64(last_place(chances, times, at_first, n, place, own_weight))
             new = np.int64(entries[at_first + at])
         else:
             target = (target - of_list) / eta
@@ -237,8 +237,17 @@ def redraw_document(
         doc_row[new] += 1
         z[token] = new
         moved += 1
-        n = leave_list(entries, times, at_first, n, place, left)
-        n, place = join_list(entries, times, at_first, n, new)
+        times[at_first + place] = left
+        # A node that lost its last token of the word gives its place to the last one of the list.
+        if left == none:
+            n -= 1
+            entries[at_first + place] = entries[at_first + n]
+            times[at_first + place], times[at_first + n] = times[at_first + n], none
+        place = place_of(entries, at_first, n, new)
+        if place == n:
+            entries[at_first + n] = new
+            n += 1
+        times[at_first + place] += one
         length[word] = n
     nodes[new, TOKENS] += 1.0
     nodes[new, INVERSE] = 1.0 / (nodes[new, TOKENS] + eta_total)
