@@ -26,8 +26,7 @@ from hiertopics.contract.model import Context, Settings
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.ncrp import clustering
 from hiertopics.families.ncrp.config import VariationalInference
-from hiertopics.families.ncrp.variational import backend as variational
-from hiertopics.families.ncrp.variational import starts
+from hiertopics.families.ncrp.variational import backend as variational, starts
 from hiertopics.families.ncrp.variational.state import (
     LOCAL_ROUNDS,
     State,

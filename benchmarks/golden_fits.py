@@ -34,6 +34,9 @@ START = "inference.start_iterations=15"
 Variants = Mapping[str, tuple[str, ...]]
 
 DEFAULT = "default"
+AA: Variants = {"AA": ("model.prior=AA",)}
+UNORDERED: Variants = {"unordered": ("inference.reorder_sticks=false",)}
+PRINTED: Variants = {"printed": ("inference.denominator=G",)}
 ON_FIRST = ("few", "partial", "branches")
 """Variants that the planted corpus is too small for."""
 
@@ -56,7 +59,8 @@ ZERO_ORDER: Variants = {
     DEFAULT: (),
     "few": (FEW,),
     "all": ("inference.responsibilities=all",),
-    "AA": ("model.prior=AA",),
+    **AA,
+    **UNORDERED,
     "shards": (SHARDS,),
     "few-shards": (FEW, SHARDS),
     "sampled": ("inference.start=sampled", "inference.start_sweeps=8"),
@@ -64,7 +68,7 @@ ZERO_ORDER: Variants = {
     "bursts-few": (*BURSTS, FEW),
     "bursts-shards": (*BURSTS, SHARDS),
 }
-SECOND_ORDER: Variants = {DEFAULT: (), "AA": ("model.prior=AA",), "shards": (SHARDS,)}
+SECOND_ORDER: Variants = {DEFAULT: (), **AA, **UNORDERED, "shards": (SHARDS,)}
 TREE = (*DRAWS, "model.depth=3")
 NESTED = ("model.truncation=40", START)
 NESTED_VARIANTS: Variants = {
@@ -73,6 +77,7 @@ NESTED_VARIANTS: Variants = {
     "branches": ("inference.start=branches", "model.truncation=220"),
     "cuts": ("model.branches=[4]",),
     "few": (FEW,),
+    "all": ("inference.responsibilities=all",),
     "shards": (SHARDS,),
     "least": ("inference.least=0",),
 }
@@ -88,16 +93,17 @@ FAMILIES = (
     Family("hdp-pcvb0", FLAT, ZERO_ORDER),
     Family("hdp-pcvb0", FLAT, {"links": ()}, (LINKS,)),
     Family("hdp-pcvb0", FLAT, {"bins": ("data.from=vectors", "data.discretise.bins=3")}, (TABLE,)),
-    Family("hdp-cvb0", FLAT, ZERO_ORDER),
+    Family("hdp-cvb0", FLAT, {**ZERO_ORDER, **PRINTED}),
     Family("hdp-pcvb", FLAT, SECOND_ORDER),
-    Family("hdp-cvb", FLAT, SECOND_ORDER),
+    Family("hdp-cvb", FLAT, {**SECOND_ORDER, **PRINTED}),
     Family(
         "hdp-gibbs",
         (*FLAT, *DRAWS),
         {
             DEFAULT: (),
+            **AA,
             "dense": ("inference.sweep=dense",),
-            "unordered": ("inference.reorder_sticks=false",),
+            **UNORDERED,
             "shards": (SHARDS,),
             "chains": (CHAINS, "inference.summarise=map"),
             "partial": (PARTIAL,),
@@ -124,6 +130,8 @@ FAMILIES = (
             "gibbs": ("inference.start=gibbs",),
             "root": ("inference.start=root",),
             "paper": ("inference.start=overcomplete", "inference.moves=paper"),
+            "unmoved": ("inference.moves=none",),
+            "unguarded": ("inference.guard_moves=false",),
             "meanfield": ("inference.mode=meanfield",),
             "batches": ("inference.batch_size=100",),
             "shards": (SHARDS,),
@@ -182,6 +190,7 @@ FAMILIES = (
         (*FLAT, *DRAWS),
         {
             **COOPERATIVE,
+            **UNORDERED,
             "dense": ("inference.sweep=dense",),
             "irp": ("inference.sampler=irp",),
             "irp-maximization": ("inference.sampler=irp", MAXIMUM),

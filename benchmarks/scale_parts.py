@@ -28,8 +28,7 @@ from hiertopics.corpus.formats.source import Source
 from hiertopics.corpus.holdouts.spec import parse_holdout
 from hiertopics.corpus.holdouts.split import Split, make_split
 from hiertopics.families.hdp import blocks
-from hiertopics.families.hdp.gibbs import Inference
-from hiertopics.families.hdp.gibbs import Model as Hdp
+from hiertopics.families.hdp.gibbs import Inference, Model as Hdp
 
 
 def take(shards: Path, path: Path, n_tokens: int) -> int:

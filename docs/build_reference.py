@@ -208,7 +208,7 @@ def _named(names: Collection[str]) -> str:
 def _variant_rows() -> Iterator[tuple[str, ...]]:
     for name, entry in registry.BACKENDS.items():
         for word, one in entry.variants.items():
-            yield f"`{name}:{word}`", f"`{one.key}: {one.value}`", one.summary
+            yield f"`{name}:{word}`", f"`{one.setting.replace('=', ': ')}`", one.summary
 
 
 def _former_rows() -> Iterator[tuple[str, ...]]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from hiertopics.base.errors import UsageError
 from hiertopics.base.units import format_bytes, format_duration, parse_bytes, parse_duration

@@ -7,8 +7,7 @@ from pathlib import Path
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.formats.reading import read_corpus
 from hiertopics.corpus.formats.source import Source
-from hiertopics.testing.corpora import WORDS as WORDS
-from hiertopics.testing.corpora import two_themes as hand_made
+from hiertopics.testing.corpora import WORDS as WORDS, two_themes as hand_made
 from hiertopics.testing.small import small_settings as small_settings
 
 

@@ -23,8 +23,7 @@ from hiertopics.contract import registry
 from hiertopics.contract.chains import begin
 from hiertopics.contract.model import Context, Settings, Sizes
 from hiertopics.families.chdp.base_kernels import base_rows
-from hiertopics.families.chdp.gibbs_kernels import SMALLEST as LEAST_MASS
-from hiertopics.families.chdp.gibbs_kernels import log_weights
+from hiertopics.families.chdp.gibbs_kernels import SMALLEST as LEAST_MASS, log_weights
 from hiertopics.families.chdp.gibbs_state import weights_of
 from hiertopics.families.hdp.block_layout import Blocks, Piece
 from hiertopics.families.ncrp.sampler import chains as tree_state
@@ -34,8 +33,7 @@ from hiertopics.families.nhdp.gibbs import with_nodes
 from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.learning import SMALLEST, levels_of
 from hiertopics.families.nhdp.mixing import even
-from hiertopics.families.tssb import binary, binary_kernels, text
-from hiertopics.families.tssb import stick_kernels as sticks
+from hiertopics.families.tssb import binary, binary_kernels, stick_kernels as sticks, text
 from hiertopics.families.tssb.layout import NONE, Nodes, Process, make_nodes, room
 from hiertopics.families.tssb.state import State
 from hiertopics.runs.experiment import read_experiment

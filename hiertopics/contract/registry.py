@@ -42,9 +42,10 @@ class Variant(NamedTuple):
         return self.setting.partition("=")[0]
 
     @property
-    def value(self) -> str:
-        """The value of the setting, a word."""
-        return self.setting.partition("=")[2]
+    def value(self) -> str | bool:
+        """The value of the setting, a word or a truth value."""
+        word = self.setting.partition("=")[2]
+        return {"true": True, "false": False}.get(word, word)
 
     def holds(self, sections: Mapping[str, object]) -> bool:
         """Tell whether the setting is that of these sections; a section may be absent."""
@@ -95,6 +96,24 @@ BURSTS = "words repeat within documents: a Pitman-Yor process around each docume
 ALL = "responsibilities of all topics are kept, 4 bytes for each pair of document and word"
 FEW = "few responsibilities are kept for each pair of document and word, small ones sampled"
 MAXIMUM = "a topic of a document is as strong as in the parent that has most of it"
+FREQUENCIES = Variant("model.prior=AA", "the prior over words learns word frequencies")
+PRINTED = Variant(
+    "inference.denominator=G",
+    "the denominator of q(z) has the geometric mean of eta V, as printed in the 2012 paper",
+)
+UNORDERED = Variant(
+    "inference.reorder_sticks=false", "topics keep their places on the sticks, as in the papers"
+)
+DENSE = Variant("inference.sweep=dense", "a token's draw weighs all topics: slower, the same law")
+FLAT = {"frequencies": FREQUENCIES, "unordered": UNORDERED}
+PARENTS = {
+    "labels": Variant("model.parents=labels", "labels take the role of groups as parents"),
+    "weighted": Variant(
+        "model.weights=learned", "weights of a document's parents are learned, not equal"
+    ),
+}
+START_ALL = Variant("inference.responsibilities=all", f"of the start's flat topics, {ALL}")
+START_FEW = Variant("inference.responsibilities=few", f"of the start's flat topics, {FEW}")
 
 
 def _bursts(module: str) -> Variant:
@@ -108,6 +127,7 @@ def _zero_order(name: str) -> dict[str, Variant]:
         "bursts": _bursts(f"{module}bursty_{name}"),
         "all": Variant("inference.responsibilities=all", ALL, f"{module}all_{name}"),
         "few": Variant("inference.responsibilities=few", FEW, f"{module}few_{name}"),
+        **FLAT,
     }
 
 
@@ -121,17 +141,19 @@ OWN: dict[str, Entry] = {
     "hdp-pcvb": Entry(
         "hiertopics.papers.hdp_second_order_backends:pcvb",
         "flat topics, number learned: the same to second order, for comparison",
+        FLAT,
         compiling=3,
     ),
     "hdp-cvb0": Entry(
         "hiertopics.families.hdp.variational:cvb0",
         "flat topics, number learned: zero-order collapsed variational Bayes (Teh et al. 2007)",
-        _zero_order("cvb0"),
+        {**_zero_order("cvb0"), "printed": PRINTED},
         compiling=2,
     ),
     "hdp-cvb": Entry(
         "hiertopics.papers.hdp_second_order_backends:cvb",
         "flat topics, number learned: collapsed variational Bayes to second order",
+        {**FLAT, "printed": PRINTED},
         compiling=4,
     ),
     "hdp-gibbs": Entry(
@@ -144,6 +166,8 @@ OWN: dict[str, Entry] = {
                 "topics are drawn at each iteration; shards do not change the result",
                 "hiertopics.families.hdp.partial",
             ),
+            **FLAT,
+            "dense": DENSE,
         },
         compiling=5,
         combined={"bursts:partial": "hiertopics.families.hdp.bursty_partial"},
@@ -156,7 +180,14 @@ OWN: dict[str, Entry] = {
                 "inference.mode=meanfield",
                 "levels and path of a document are independent, as in Wang and Blei 2009",
                 "hiertopics.papers.ncrp_meanfield",
-            )
+            ),
+            "paper": Variant(
+                "inference.moves=paper", "moves of the tree are grow, prune and merge alone"
+            ),
+            "unmoved": Variant("inference.moves=none", "no moves: only documents change the tree"),
+            "unguarded": Variant(
+                "inference.guard_moves=false", "a round of moves is kept though the bound falls"
+            ),
         },
         compiling=30,
     ),
@@ -175,13 +206,22 @@ OWN: dict[str, Entry] = {
     "nhdp-variational": Entry(
         "hiertopics.families.nhdp.variational",
         "a tree of topics in which a document mixes paths: the nested HDP, variational",
-        {"bursts": _bursts("hiertopics.families.nhdp.variational:bursty")},
+        {
+            "bursts": _bursts("hiertopics.families.nhdp.variational:bursty"),
+            "all": START_ALL,
+            "few": START_FEW,
+        },
         compiling=8,
     ),
     "nhdp-gibbs": Entry(
         "hiertopics.families.nhdp.gibbs",
         "a tree of topics in which a document mixes paths: the nested HDP, sampled",
-        {"bursts": _bursts("hiertopics.families.nhdp.bursty_gibbs")},
+        {
+            "bursts": _bursts("hiertopics.families.nhdp.bursty_gibbs"),
+            "all": START_ALL,
+            "few": START_FEW,
+            "dense": DENSE,
+        },
         compiling=13,
     ),
     "chdp-gibbs": Entry(
@@ -194,6 +234,9 @@ OWN: dict[str, Entry] = {
                 "hiertopics.papers.chdp_irp",
             ),
             "maximization": Variant("model.cooperation=maximization", MAXIMUM),
+            **PARENTS,
+            "unordered": UNORDERED,
+            "dense": DENSE,
         },
         compiling=10,
     ),
@@ -207,6 +250,11 @@ OWN: dict[str, Entry] = {
                 "hiertopics.papers.chdp_sticks",
             ),
             "maximization": Variant("model.cooperation=maximization", MAXIMUM),
+            "normaliser": Variant(
+                "inference.fit_normaliser=true",
+                "of maximization: weights of groups are optimised with the normaliser; slower",
+            ),
+            **PARENTS,
         },
         compiling=9,
     ),
@@ -225,7 +273,14 @@ OWN: dict[str, Entry] = {
     "lda-gibbs": Entry(
         "hiertopics.families.lda.gibbs",
         "flat topics, number given: collapsed Gibbs sampling of LDA, a baseline",
-        {"bursts": _bursts("hiertopics.families.lda.bursty_gibbs")},
+        {
+            "bursts": _bursts("hiertopics.families.lda.bursty_gibbs"),
+            "asymmetric": Variant("model.prior=asymmetric", "each topic has its own alpha"),
+            "sparse": Variant(
+                "inference.sweep=sparse",
+                "a token's draw visits the topics of its word: the same law, for many topics",
+            ),
+        },
         compiling=1,
     ),
     "multinomial": Entry(
@@ -282,7 +337,7 @@ class Asked(NamedTuple):
     variants: tuple[str, ...]
 
     @property
-    def settings(self) -> dict[str, str]:
+    def settings(self) -> dict[str, str | bool]:
         """The settings that the variants stand for, by dotted keys."""
         known = entry(self.backend).variants
         return {known[name].key: known[name].value for name in self.variants}

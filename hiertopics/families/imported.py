@@ -15,8 +15,7 @@ from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from hiertopics.base.errors import UsageError
-from hiertopics.contract.model import Backend, Context, Posterior
-from hiertopics.contract.model import Settings as SettingsOf
+from hiertopics.contract.model import Backend, Context, Posterior, Settings as SettingsOf
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.tree import MEAN_SHARES, Tree
 from hiertopics.families.flat.prediction import fold_in

@@ -19,8 +19,15 @@ from scipy.special import gammaln
 
 from hiertopics.base.arrays import I64
 from hiertopics.base.axes import Axes
-from hiertopics.contract.model import Backend, Components, Context, Posterior, Sizes, Summary
-from hiertopics.contract.model import Settings as SettingsOf
+from hiertopics.contract.model import (
+    Backend,
+    Components,
+    Context,
+    Posterior,
+    Settings as SettingsOf,
+    Sizes,
+    Summary,
+)
 from hiertopics.corpus.data.corpus import Corpus, default_vocab
 from hiertopics.corpus.data.tree import NODE, ROOT, Tree
 from hiertopics.settings.config import UNOFFERED, IdleShards, IdleTolerance, InferenceConfig

@@ -17,8 +17,7 @@ from hiertopics.base.arrays import F64, I32
 from hiertopics.base.axes import Axes
 from hiertopics.contract.model import Context, Summary, without
 from hiertopics.families.chdp.base_kernels import Weights
-from hiertopics.families.chdp.config import GibbsSettings as Settings
-from hiertopics.families.chdp.config import Model, Sampled
+from hiertopics.families.chdp.config import GibbsSettings as Settings, Model, Sampled
 from hiertopics.families.chdp.gibbs_state import (
     DocumentState,
     Draw,
@@ -27,11 +26,11 @@ from hiertopics.families.chdp.gibbs_state import (
     info_of,
     log_chances_of,
     sampler,
+    summarise as summary_of,
 )
-from hiertopics.families.chdp.gibbs_state import summarise as summary_of
 from hiertopics.families.chdp.layout import Data, of_other_groups
 from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR, draw_concentration
-from hiertopics.families.flat.token_kernels import Tables, count_tokens
+from hiertopics.families.flat.token_kernels import TokenTopics, count_tokens
 from hiertopics.families.flat.tokens import draw_eta
 from hiertopics.papers import chdp_irp_kernels as kernels
 from hiertopics.papers.chdp_irp_kernels import NOBODY, Options, Seats, Urn
@@ -67,9 +66,9 @@ class State(Draw):
         return DocumentState(self.z, self.n_dk, self.share)
 
     @property
-    def tables(self) -> Tables:
+    def tables(self) -> TokenTopics:
         """The arrays that a sweep moves."""
-        return Tables(self.z, self.n_dk, self.n_wk, self.n_k)
+        return TokenTopics(self.z, self.n_dk, self.n_wk, self.n_k)
 
     def log_chances(self, data: Data, weights: Weights) -> float:
         """Return ``log_chances_of`` all documents."""

@@ -16,7 +16,7 @@ from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.families.chdp.layout import Parents
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.sweep_kernels import BLOCK, draw_in_blocks, weigh
-from hiertopics.families.flat.token_kernels import Tables
+from hiertopics.families.flat.token_kernels import TokenTopics
 from hiertopics.numeric.jit import kernel
 
 NOBODY = -1
@@ -261,7 +261,7 @@ def seat_at_random(
 @kernel()
 def sweep_tokens(
     cells: Cells,
-    tables: Tables,
+    tables: TokenTopics,
     seats: Seats,
     options: Options,
     urn: Urn,
@@ -347,7 +347,7 @@ def sweep_tokens(
 @kernel()
 def sweep_tables(
     cells: Cells,
-    tables: Tables,
+    tables: TokenTopics,
     seats: Seats,
     options: Options,
     urn: Urn,
@@ -388,7 +388,7 @@ def sweep_options(
     owner: I32,
     word: I32,
     option_of: I32,
-    tables: Tables,
+    tables: TokenTopics,
     options: Options,
     gamma: float,
     eta: float,

@@ -27,13 +27,14 @@ from hiertopics.base.axes import POSITIVE, Axes
 from hiertopics.contract.engine import Each, Pieces, as_given, cut, joined, stacked
 from hiertopics.contract.model import Backend, Context, Sharded, Summary, always, without
 from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.families.chdp import layout
-from hiertopics.families.chdp import summary as common
+from hiertopics.families.chdp import layout, summary as common
 from hiertopics.families.chdp.base_kernels import Weights
-from hiertopics.families.chdp.config import Model as Model
-from hiertopics.families.chdp.config import VariationalInference as Inference
-from hiertopics.families.chdp.config import VariationalSettings as Settings
-from hiertopics.families.chdp.config import refuse_misfits
+from hiertopics.families.chdp.config import (
+    Model as Model,
+    VariationalInference as Inference,
+    VariationalSettings as Settings,
+    refuse_misfits,
+)
 from hiertopics.families.chdp.layout import (
     Data,
     Parents,

@@ -20,7 +20,7 @@ from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.families.hca import state as structured
 from hiertopics.families.hca.config import Model, Settings
 from hiertopics.families.hca.kernels import Globals, Sums, meanfield_scores, meanfield_step
-from hiertopics.families.hca.state import PassMessage, Rows, globals_of
+from hiertopics.families.hca.state import DataRows, PassMessage, globals_of
 from hiertopics.families.hca.variational import given_by, variational, where
 from hiertopics.families.nested.tree_state import MeanField
 
@@ -58,12 +58,12 @@ class State(MeanField, structured.State):
         return self.chances
 
 
-def _visit(rows: Rows, local: Local, message: PassMessage, sums: Sums) -> float:
+def _visit(rows: DataRows, local: Local, message: PassMessage, sums: Sums) -> float:
     docs = (0, len(rows))
     return float(meanfield_step(rows, *docs, local.chances, message.globals, message.rounds, sums))
 
 
-def _scores(rows: Rows, local: Local, message: PassMessage, scores: F64) -> None:
+def _scores(rows: DataRows, local: Local, message: PassMessage, scores: F64) -> None:
     meanfield_scores(rows, local.chances, message.globals, message.rounds, scores)
 
 

@@ -18,7 +18,7 @@ from hiertopics.contract.model import Context
 from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.config import ModelSettings
-from hiertopics.families.flat.kernels import PseudoCounts, Tables
+from hiertopics.families.flat.kernels import ExpectedCounts, PseudoCounts
 from hiertopics.families.flat.layout import Block, Data, Piece, room_of, take_turns
 from hiertopics.papers import hdp_second_order_kernels as kernels
 from hiertopics.papers.hdp_second_order_kernels import Spreads
@@ -101,7 +101,7 @@ def _sweep(piece: Piece, local: Local, block: Block) -> tuple[Local, tuple[tuple
     seen_dk = local.seen_dk
     if seen_dk is None:
         seen_dk = room_of(piece).zeros((piece.n_docs, seen_wk.shape[1]), n_wk.dtype)
-    tables = Tables(local.resp, local.n_dk, n_wk, seen_dk, seen_wk)
+    tables = ExpectedCounts(local.resp, local.n_dk, n_wk, seen_dk, seen_wk)
     spreads = Spreads(local.var_dk, var_wk)
     before = block.given
     n_k, var_k = before.n_k.copy(), before.var_k.copy()

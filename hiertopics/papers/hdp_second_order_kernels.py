@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hiertopics.base.arrays import F64, Floats
-from hiertopics.families.flat.kernels import PseudoCounts, Tables
+from hiertopics.families.flat.kernels import ExpectedCounts, PseudoCounts
 from hiertopics.families.flat.layout import Cells
 from hiertopics.numeric.jit import REASSOCIATE, kernel
 from hiertopics.numeric.special import exp
@@ -34,7 +34,7 @@ def sweep_block(
     cells: Cells,
     doc_shard: int,
     word_shard: int,
-    tables: Tables,
+    tables: ExpectedCounts,
     spreads: Spreads,
     n_k: F64,
     var_k: F64,

@@ -18,7 +18,7 @@ from hiertopics.base.axes import Axes
 from hiertopics.contract.model import without
 from hiertopics.families.ncrp.variational import state as structured
 from hiertopics.families.ncrp.variational.backend import variational
-from hiertopics.families.ncrp.variational.slot_kernels import Cells, Schedule, Statistics
+from hiertopics.families.ncrp.variational.slot_kernels import DocumentPairs, Schedule, Statistics
 from hiertopics.families.ncrp.variational.state import (
     PassMessage,
     SlotProbabilities,
@@ -65,11 +65,11 @@ class State(MeanField, structured.State):
         return local_pass(self, 0, dtype=np.float64).log_normaliser
 
 
-def _weigh(piece: Cells, local: Local, given: None, first: int, last: int) -> F64:
+def _weigh(piece: DocumentPairs, local: Local, given: None, first: int, last: int) -> F64:
     return local.chances[first:last]
 
 
-def _visit(piece: Cells, local: Local, message: PassMessage, sums: Statistics) -> float:
+def _visit(piece: DocumentPairs, local: Local, message: PassMessage, sums: Statistics) -> float:
     docs = (0, len(local.tau))
     return float(
         meanfield_step(

@@ -8,7 +8,7 @@ import numpy as np
 
 from hiertopics.base.arrays import F64, I64
 from hiertopics.families.ncrp.variational.slot_kernels import (
-    Cells,
+    DocumentPairs,
     Globals,
     Schedule,
     Slots,
@@ -21,7 +21,7 @@ from hiertopics.numeric.jit import kernel
 
 @kernel()
 def meanfield_step(
-    cells: Cells,
+    cells: DocumentPairs,
     first: int,
     last: int,
     tau: F64,
@@ -75,7 +75,7 @@ def pass_through(slots: Slots, chances: F64, passing: F64, covered: F64) -> None
 
 @kernel()
 def _levels_of_words(
-    cells: Cells,
+    cells: DocumentPairs,
     doc: int,
     e_log_theta: F64,
     passing: F64,
@@ -112,7 +112,7 @@ def _levels_of_words(
 
 @kernel()
 def _meanfield_scores(
-    cells: Cells, doc: int, resp: F64, tokens: F64, given: Globals, scores: F64
+    cells: DocumentPairs, doc: int, resp: F64, tokens: F64, given: Globals, scores: F64
 ) -> None:
     """Write LM plus the linear score of each slot (theory/ncrp 2.5 A)."""
     slots = given.slots
@@ -145,7 +145,7 @@ def _log_mass_gap(log_mass: F64, chances: F64) -> float:
 
 @kernel()
 def _add_meanfield(
-    cells: Cells,
+    cells: DocumentPairs,
     doc: int,
     resp: F64,
     passing: F64,

@@ -15,6 +15,7 @@ from hiertopics.runs.manifest import added_packages, has_manifest, read_manifest
 from hiertopics.settings import history
 from hiertopics.settings.config import Experiment, build, data_layer
 from hiertopics.settings.fields import fields_of
+from hiertopics.settings.former import show_plain
 from hiertopics.settings.layers import Overrides, at, merge, parse_set, with_key
 from hiertopics.settings.yamlfile import load_yaml, read_seeds
 
@@ -76,7 +77,8 @@ def _with_variants(
         section, name = key.split(".")
         given = at(layer, section).get(name, value)
         if given != value:
-            what = f"backend {asked} is {key}: {value}, but {key} is {given} ({source})"
+            other = f"but {key} is {show_plain(given)}"
+            what = f"backend {asked} is {key}: {show_plain(value)}, {other} ({source})"
             raise ConfigError([what])
         layer = with_key(layer, section, name, value)
     return [*layers[:place], (source, layer), *layers[place + 1 :]]

@@ -46,11 +46,11 @@ def together(parts: Iterable[Posterior], shape: tuple[int, int], room: Room) -> 
     shape: of theta, all documents by nodes. room: where its arrays are made.
     """
     kind = np.int64 if shape[0] * shape[1] > np.iinfo(np.int32).max else np.int32
-    theta = _Rows(room, {"data": np.float64, "indices": kind})
-    paths = _Rows(room, {"node": np.int32, "log_prob": np.float64})
+    theta = _DocumentArrays(room, {"data": np.float64, "indices": kind})
+    paths = _DocumentArrays(room, {"node": np.int32, "log_prob": np.float64})
     kinds = {"node": np.int32, "log_prob": np.float64, "level_weights": np.float64}
-    mixture = _Rows(room, kinds)
-    tables = _Rows(room, {"data": np.float64, "indices": np.int32})
+    mixture = _DocumentArrays(room, kinds)
+    tables = _DocumentArrays(room, {"data": np.float64, "indices": np.int32})
     has_paths = has_mixture = False
     n_words: int | None = None
     for part in parts:
@@ -76,7 +76,7 @@ def together(parts: Iterable[Posterior], shape: tuple[int, int], room: Room) -> 
     )
 
 
-class _Rows:
+class _DocumentArrays:
     """Arrays with entries for each document, which grow; entries may be rows themselves."""
 
     def __init__(self, room: Room, kinds: Mapping[str, DTypeLike]) -> None:

@@ -30,8 +30,14 @@ import msgspec
 from msgspec import Meta, structs
 
 from hiertopics.base.errors import ConfigError
-from hiertopics.settings.fields import NUMBER_AS_TEXT, description, expectation, nested, offered
-from hiertopics.settings.fields import UNOFFERED as UNOFFERED
+from hiertopics.settings.fields import (
+    NUMBER_AS_TEXT,
+    UNOFFERED as UNOFFERED,
+    description,
+    expectation,
+    nested,
+    offered,
+)
 from hiertopics.settings.former import Translation
 from hiertopics.settings.layers import Layers, Reader
 from hiertopics.settings.yamlfile import dump_yaml
@@ -372,14 +378,16 @@ class InferenceConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     ] = 1
 
 
+BurnIn = Annotated[int, Meta(ge=0, description="Number of iterations before the first kept draw.")]
+KeepEvery = Annotated[int, Meta(ge=1, description="Iterations between two kept draws.")]
+
+
 class SamplerConfig(InferenceConfig, frozen=True, kw_only=True):
     """The schedule of a sampler, whose states are draws; thinned draws are kept."""
 
     tolerance: IdleTolerance = 0.0
-    burn_in: Annotated[
-        int, Meta(ge=0, description="Number of iterations before the first kept draw.")
-    ] = 200
-    keep_every: Annotated[int, Meta(ge=1, description="Iterations between two kept draws.")] = 50
+    burn_in: BurnIn = 200
+    keep_every: KeepEvery = 50
     chains: Annotated[
         int, Meta(ge=1, description="Number of Markov chains, each with its own start.")
     ] = 1

@@ -257,8 +257,7 @@ def export(
     files.require_place(path)
     form = form_of(path) if to is None else to
     if form == "html":
-        from hiertopics.views.report.writing import WORDS as PAGE_WORDS
-        from hiertopics.views.report.writing import report
+        from hiertopics.views.report.writing import WORDS as PAGE_WORDS, report
 
         if width is not None:
             raise UsageError("--width has no meaning for html: it is for svg")

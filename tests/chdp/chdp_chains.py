@@ -24,7 +24,7 @@ from hiertopics.families.chdp.gibbs_kernels import (
 )
 from hiertopics.families.chdp.maximum_kernels import draw_rates, slice_groups, slice_sticks
 from hiertopics.families.flat.sampler_kernels import sweep_block, sweep_block_by_lists
-from hiertopics.families.flat.token_kernels import Tables
+from hiertopics.families.flat.token_kernels import TokenTopics
 from hiertopics.papers import chdp_irp as irp
 from hiertopics.papers.chdp_irp_kernels import sweep_options, sweep_tables, sweep_tokens
 
@@ -67,7 +67,7 @@ def exact_chances(
         np.exp(state.log_pi), np.exp(state.log_pi_0), data.parents.uniform(),
         settings.model.maximization,
     )  # fmt: skip
-    tables = Tables(state.z, state.n_dk, state.n_wk, state.n_k)
+    tables = TokenTopics(state.z, state.n_dk, state.n_wk, state.n_k)
     batches = np.zeros((BATCHES, len(PAIRS)))
     rng = np.random.default_rng(seed)
     _run_exact(
@@ -86,7 +86,7 @@ def _count(z: Any, batch: Any, share: float) -> None:
 
 @numba.njit
 def _run_exact(
-    sweep: Any, cells: Any, tables: Tables, parents: Any, weights: Weights, log_pi: Any,
+    sweep: Any, cells: Any, tables: TokenTopics, parents: Any, weights: Weights, log_pi: Any,
     sticks: Any, alpha_group: float, batches: Any, n_sweeps: int, rng: Any,
 ) -> None:  # fmt: skip
     n_docs, n_topics = tables.n_dk.shape
@@ -143,7 +143,7 @@ def irp_chances(cooperation: str, n_topics: int, n_sweeps: int, seed: int = 0) -
 
 @numba.njit
 def _run_irp(
-    cells: Any, tables: Tables, seats: Any, options: Any, urn: Any, owner: Any, first: Any,
+    cells: Any, tables: TokenTopics, seats: Any, options: Any, urn: Any, owner: Any, first: Any,
     batches: Any, n_sweeps: int, rng: Any,
 ) -> None:  # fmt: skip
     for batch in range(-1, len(batches)):

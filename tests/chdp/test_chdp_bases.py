@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from chdp_cases import COOPERATIONS, advance, begin, settings_of, simulated, with_parents
-from naive_chdp import Urn as NaiveUrn
-from naive_chdp import base
+from naive_chdp import Urn as NaiveUrn, base
 from scipy import sparse
 from stepping import at
 

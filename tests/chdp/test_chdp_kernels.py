@@ -8,18 +8,16 @@ import numpy as np
 import pytest
 from chdp_cases import COOPERATIONS, advance, begin, settings_of, simulated, with_parents
 from naive import antoniak, sweep_by_lists
-from naive_chdp import base, log_groups, log_sticks
-from naive_chdp import sweep as naive_sweep
+from naive_chdp import base, log_groups, log_sticks, sweep as naive_sweep
 from scipy import stats
 
 from hiertopics.contract.model import Sizes
-from hiertopics.families.chdp import gibbs, gibbs_kernels
-from hiertopics.families.chdp import maximum_kernels as maximum
+from hiertopics.families.chdp import gibbs, gibbs_kernels, maximum_kernels as maximum
 from hiertopics.families.chdp.base_kernels import DocumentBases, Weights
 from hiertopics.families.chdp.gibbs_state import weights_of
 from hiertopics.families.flat import sweep_kernels
 from hiertopics.families.flat.sampler_kernels import sweep_block, sweep_block_by_lists
-from hiertopics.families.flat.token_kernels import Tables, draw_n_tables
+from hiertopics.families.flat.token_kernels import TokenTopics, draw_n_tables
 
 PARENTS = [[0, 2], [], [1], [0, 1, 2], [2]]
 
@@ -46,7 +44,7 @@ def test_a_sweep_draws_what_its_plain_twin_draws(
          for p in PARENTS]
     )  # fmt: skip
     ours, twin = np.random.default_rng(8), np.random.default_rng(8)
-    tables = Tables(state.z, state.n_dk, state.n_wk, state.n_k)
+    tables = TokenTopics(state.z, state.n_dk, state.n_wk, state.n_k)
     prior = DocumentBases(data.parents, weights, 1.7, np.full(6, 0.3), 0.3 * 6)
     visit = sweep_block_by_lists if by_lists else sweep_block
     for _ in range(3):

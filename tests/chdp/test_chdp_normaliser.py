@@ -16,8 +16,7 @@ from stepping import settings_of
 
 from hiertopics.base.errors import ConfigError
 from hiertopics.contract.model import Sizes
-from hiertopics.families.chdp import variational
-from hiertopics.families.chdp import variational_kernels as ascent
+from hiertopics.families.chdp import variational, variational_kernels as ascent
 from hiertopics.families.chdp.variational import weights_of
 
 KEYS: dict[str, Any] = {"cooperation": "maximization", "fit_normaliser": True, "hyper_start": 2}

@@ -17,8 +17,7 @@ from hiertopics.contract.engine import Workers
 from hiertopics.contract.model import Sizes
 from hiertopics.contract.states import to_arrays
 from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.papers import chdp_stick_kernels as stick_kernels
-from hiertopics.papers import chdp_sticks as sticks
+from hiertopics.papers import chdp_stick_kernels as stick_kernels, chdp_sticks as sticks
 
 PARENTS = [[0, 1], [0], [], [1], [0, 1, 2], [2]]
 SMALL: dict[str, Any] = {"method": "sticks", "truncation": 4, "tables": 3, "options": 3}

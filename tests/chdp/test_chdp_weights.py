@@ -13,8 +13,7 @@ from naive import log_topics, share, stick_nodes
 from scipy import stats
 from stepping import at
 
-from hiertopics.families.chdp import gibbs, gibbs_kernels
-from hiertopics.families.chdp import maximum_kernels as maximum
+from hiertopics.families.chdp import gibbs, gibbs_kernels, maximum_kernels as maximum
 from hiertopics.families.chdp.config import Sampled
 from hiertopics.families.chdp.gibbs_state import group_weights
 from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR

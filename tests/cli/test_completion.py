@@ -49,15 +49,15 @@ def test_backends_and_their_settings(offered: Callable[..., list[str]]) -> None:
     of_words = ["hlda-gibbs", "hlda-gibbs:partial"]
     assert offered("fit", "-b", "hlda") == [
         "hlda-variational",
-        "hlda-variational:meanfield",
+        *(f"hlda-variational:{word}" for word in ("meanfield", "paper", "unmoved", "unguarded")),
         *of_words,
     ]
     assert offered("config", "hlda-gibbs") == of_words
     assert offered("fit", "-b", "chdp-gibbs:m") == ["chdp-gibbs:maximization"]
-    assert offered("config", "nhdp-g") == ["nhdp-gibbs", "nhdp-gibbs:bursts"]
+    assert offered("config", "nhdp-gibbs:b") == ["nhdp-gibbs:bursts"]
     assert offered("fit", "-s", "data.min_") == ["data.min_df="]
-    assert offered("fit", "-b", "hdp-gibbs", "-s", "inference.swe") == ["inference.sweep="]
-    assert offered("fit", "-b", "hdp-cvb0", "-s", "inference.swe") == []
+    assert offered("fit", "-b", "hdp-gibbs", "-s", "inference.burn") == ["inference.burn_in="]
+    assert offered("fit", "-b", "hdp-cvb0", "-s", "inference.burn") == []
     assert offered("fit", "-b", "lda-gibbs:bursts", "-s", "inference.ho") == ["inference.hold="]
     assert offered("fit", "-b", "hdp-gibbs", "-s", "inference.coll") == [], "its name is a variant"
     assert offered("fit", "-b", "klingon", "-s", "data") == []
@@ -95,10 +95,10 @@ TYPED = {
     "fit -b hdp-gibbs:par": "fit -b hdp-gibbs:partial",
     "fit -b hdp-gibbs:": "fit -b hdp-gibbs:",
     "fit -b chdp-gibbs:": "fit -b chdp-gibbs:",
-    "fit -b nhdp-gibbs:": "fit -b nhdp-gibbs:bursts",
+    "fit -b hlda-gibbs:": "fit -b hlda-gibbs:partial",
     "fit -b multin": "fit -b multinomial",
     "fit -s seed=3 -b nhdp-gibbs:b": "fit -s seed=3 -b nhdp-gibbs:bursts",
-    "fit -b hdp-gibbs:partial -s inference.sw": "fit -b hdp-gibbs:partial -s inference.sweep=",
+    "fit -b hdp-gibbs:partial -s inference.burn_": "fit -b hdp-gibbs:partial -s inference.burn_in=",
 }
 """By what is typed before the tabulator: the line that bash then has."""
 

@@ -21,12 +21,13 @@ from hiertopics.corpus.corpora.conversion import convert
 from hiertopics.corpus.formats.shards import open_shelf
 from hiertopics.corpus.formats.source import Source
 from hiertopics.families.flat import token_layout
-from hiertopics.families.hdp import blocks
-from hiertopics.families.hdp import summary as theta_parts
+from hiertopics.families.hdp import blocks, summary as theta_parts
 from hiertopics.families.ncrp import clustering
 from hiertopics.families.ncrp.sampler import chains as sampled
-from hiertopics.families.ncrp.variational import backend as hlda_variational
-from hiertopics.families.ncrp.variational import state as variational_state
+from hiertopics.families.ncrp.variational import (
+    backend as hlda_variational,
+    state as variational_state,
+)
 from hiertopics.fitting import driver
 from hiertopics.fitting.loop import Callback, Event
 from hiertopics.runs.original import read_original

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fuzzing import Seed, common
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from judging import examine
 from tiny import counts_in
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 from fuzzing import SEEDS, SIDES, SPARSE_ARFF, Seed, common, spoilt
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from judging import examine
 
 from hiertopics.corpus.corpora.checking import check

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 from fuzzing import common, spoilt
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from judging import INTERNALS, LONGEST
 
 from hiertopics.base.errors import ConfigError, DataError, UsageError

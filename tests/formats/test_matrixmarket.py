@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.io
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 from numpy.typing import NDArray
 from scipy import sparse
 from spoilt import Put

@@ -16,10 +16,9 @@ from hiertopics.contract.states import to_arrays
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.flat import burst_kernels
 from hiertopics.families.flat.burst_kernels import TableRule
-from hiertopics.families.flat.kernels import PseudoCounts, Tables
+from hiertopics.families.flat.kernels import ExpectedCounts, PseudoCounts
 from hiertopics.families.flat.layout import lay_out
-from hiertopics.families.hdp import burst_learning, bursty, few, few_kernels
-from hiertopics.families.hdp import variational as hdp
+from hiertopics.families.hdp import burst_learning, bursty, few, few_kernels, variational as hdp
 from hiertopics.families.hdp.simulate import simulate
 from hiertopics.numeric.pitman_yor import marginal, mean_tables, search
 from hiertopics.numeric.streams import new_key
@@ -112,15 +111,17 @@ def test_each_mistake_of_a_sweep_ends_elsewhere(mistake: str, tables: float) -> 
     assert train(mistake, 400).tables[0] == pytest.approx(tables, abs=2e-5)
 
 
-def counted(resp: Any, tables: Any, cells: Any) -> Tables:
+def counted(resp: Any, tables: Any, cells: Any) -> ExpectedCounts:
     n_dk, n_wk = np.zeros((2, 2)), np.zeros((3, 2))
     for pair, (doc, word) in enumerate(zip([0, 0, 1, 1], cells.word, strict=True)):
         n_dk[doc] += tables[pair] * resp[pair]
         n_wk[word] += tables[pair] * resp[pair]
-    return Tables(resp, n_dk, n_wk, np.zeros((2, 0)), np.zeros((3, 0)))
+    return ExpectedCounts(resp, n_dk, n_wk, np.zeros((2, 0)), np.zeros((3, 0)))
 
 
-def trained(n_sweeps: int, concentration: float, *, kernel: Any = None) -> tuple[Any, Any, Tables]:
+def trained(
+    n_sweeps: int, concentration: float, *, kernel: Any = None
+) -> tuple[Any, Any, ExpectedCounts]:
     """Return q(z = 1), the tables of pairs, and the counts after sweeps of the compiled kernel."""
     cells = lay_out(corpus_of([[3, 1, 0], [0, 2, 1]]), 1, np.float64).cells
     resp, tables = np.stack([FIRST, 1 - FIRST], axis=1), cells.tokens.copy()
@@ -172,7 +173,7 @@ def test_a_few_entries_are_swept_alike() -> None:
     whole = counted(share[:, :2].copy(), tables, cells)
     n_dk, n_wk = whole.n_dk.astype(np.float32), whole.n_wk.astype(np.float32)
     empty = (np.zeros((2, 0), np.float32), np.zeros((3, 0), np.float32))
-    moved = few_kernels.Tables(topic, share, n_dk, n_wk, *empty)
+    moved = few_kernels.EntryCounts(topic, share, n_dk, n_wk, *empty)
     prior = PseudoCounts(ALPHA.astype(np.float32), np.full(3, 0.5, np.float32), 1.5)
     noise = np.full(few.N_NOISE + 16, 0.5, np.float32)
     thinning = few_kernels.Thinning(1e-9, noise, new_key(np.random.default_rng(0)))
@@ -193,7 +194,7 @@ def test_later_pairs_see_the_tables_that_earlier_ones_have_grown_to() -> None:
     cells = lay_out(corpus_of([[3, 5, 4]]), 1, np.float64).cells
     resp, tables = TWICE_RESP.copy(), cells.tokens.copy()
     n_dk = (tables @ resp)[None]
-    moved = Tables(resp, n_dk, tables[:, None] * resp, np.zeros((1, 0)), np.zeros((3, 0)))
+    moved = ExpectedCounts(resp, n_dk, tables[:, None] * resp, np.zeros((1, 0)), np.zeros((3, 0)))
     prior = PseudoCounts(ALPHA, np.full(3, 0.5), 1.5)
     seating = TableRule(mean_tables([3, 4, 5], 0.4), 1.5)
     n_k = n_dk.sum(axis=0)
@@ -214,7 +215,7 @@ def test_a_few_entries_keep_the_counts_of_their_tables() -> None:
     n_dk = (tables @ TWICE_RESP)[None].astype(np.float32)
     n_wk = (tables[:, None] * TWICE_RESP).astype(np.float32)
     empty = (np.zeros((1, 0), np.float32), np.zeros((3, 0), np.float32))
-    moved = few_kernels.Tables(topic, share, n_dk, n_wk, *empty)
+    moved = few_kernels.EntryCounts(topic, share, n_dk, n_wk, *empty)
     prior = PseudoCounts(ALPHA.astype(np.float32), np.full(3, 0.5, np.float32), 1.5)
     noise = np.full(few.N_NOISE + 16, 0.5, np.float32)
     thinning = few_kernels.Thinning(1e-9, noise, new_key(np.random.default_rng(0)))

@@ -21,7 +21,7 @@ from hiertopics.families.flat.layout import Cells, lay_out
 from hiertopics.families.flat.sampler_kernels import sweep_block, sweep_block_by_lists
 from hiertopics.families.flat.seat_kernels import EMPTY, Seats, count_tables
 from hiertopics.families.flat.sweep_kernels import list_words_that_grow, scratch_of, write_words
-from hiertopics.families.flat.token_kernels import Tables
+from hiertopics.families.flat.token_kernels import TokenTopics
 from hiertopics.families.hdp import bursty_gibbs, gibbs
 from hiertopics.numeric.lanes import LANES
 from hiertopics.numeric.pitman_yor import PitmanYor, log_stirling
@@ -116,7 +116,7 @@ class Swept(NamedTuple):
 def sample(
     sweep: Any,
     cells: Cells,
-    tables: Tables,
+    tables: TokenTopics,
     prior: PseudoCounts,
     seats: Seats,
     n_sweeps: int,
@@ -137,14 +137,14 @@ def sample(
     return first / n_sweeps, opened / n_sweeps, topics / n_sweeps
 
 
-def begun(corpus: Any = CORPUS, n_topics: int = 2) -> tuple[Cells, Tables]:
+def begun(corpus: Any = CORPUS, n_topics: int = 2) -> tuple[Cells, TokenTopics]:
     """Return a table for each token, topics at random."""
     cells = lay_out(corpus, 1, np.float64, tokens=True).cells
     z = np.random.default_rng(1).integers(n_topics, size=len(cells.word), dtype=np.int32)
     n_dk = np.zeros((corpus.n_docs, n_topics), np.int32)
     n_wk = np.zeros((corpus.n_words, n_topics), np.int32)
     count_tables(cells, z, n_dk, n_wk)
-    return cells, Tables(z, n_dk, n_wk, n_wk.sum(axis=0, dtype=np.int64))
+    return cells, TokenTopics(z, n_dk, n_wk, n_wk.sum(axis=0, dtype=np.int64))
 
 
 def seats_at(process: tuple[float, float], counts: Any = (1, 2, 3)) -> Seats:
@@ -233,7 +233,7 @@ def test_tables_come_and_go_as_the_plain_twin_says(
 
 
 def _visit(
-    cells: Cells, tables: Tables, prior: PseudoCounts, how: Seats, doc: int, rng: Any,
+    cells: Cells, tables: TokenTopics, prior: PseudoCounts, how: Seats, doc: int, rng: Any,
     *, lists: bool, compiled: bool,
 ) -> None:  # fmt: skip
     start, stop = cells.cuts[doc]
@@ -261,7 +261,7 @@ def _visit(
     write_words(made, 0, len(tables.n_wk), tables.n_wk)
 
 
-def _require_counted(cells: Cells, tables: Tables) -> None:
+def _require_counted(cells: Cells, tables: TokenTopics) -> None:
     n_dk, n_wk = np.zeros_like(tables.n_dk), np.zeros_like(tables.n_wk)
     count_tables(cells, tables.z, n_dk, n_wk)
     np.testing.assert_array_equal(n_dk, tables.n_dk)

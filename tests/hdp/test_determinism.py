@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hdp_cases import BACKENDS as STORED
-from hdp_cases import begin, planted
+from hdp_cases import BACKENDS as STORED, begin, planted
 from stepping import SERIAL, advance, settings_of
 
 from hiertopics.contract.engine import Workers

@@ -16,7 +16,7 @@ from hiertopics.base.arrays import F64, I64
 from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.sampler_kernels import sweep_block, sweep_block_by_lists
-from hiertopics.families.flat.token_kernels import Tables
+from hiertopics.families.flat.token_kernels import TokenTopics
 from hiertopics.families.hdp import gibbs
 from hiertopics.families.hdp.gibbs_kernels import draw_tables
 
@@ -51,7 +51,7 @@ def draw_sticks(tables: I64, gamma: float, rng: Any, pi: F64) -> None:
 
 @numba.njit
 def sample(
-    sweep: Any, cells: Cells, tables: Tables, words: F64, n_sweeps: int, rng: Any
+    sweep: Any, cells: Cells, tables: TokenTopics, words: F64, n_sweeps: int, rng: Any
 ) -> tuple[I64, F64]:
     """Alternate the package's sweep and tables with a draw of the sticks, all else fixed."""
     n_topics = tables.n_dk.shape[1]
@@ -81,7 +81,7 @@ def exact() -> Exact:
 def run(request: pytest.FixtureRequest) -> Run:
     """Return a long run at fixed concentrations."""
     state, data = begin(gibbs, CORPUS, settings_of(gibbs, truncation=3))
-    tables = Tables(state.z, state.n_dk, state.n_wk, state.n_k)
+    tables = TokenTopics(state.z, state.n_dk, state.n_wk, state.n_k)
     rng = np.random.default_rng(9)
     return Run(*sample(request.param, data.cells, tables, WORD_PRIOR, N_SWEEPS, rng))
 

@@ -15,21 +15,20 @@ from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.sampler_kernels import sweep_block, sweep_block_by_lists
 from hiertopics.families.flat.sweep_kernels import list_words, write_words
-from hiertopics.families.flat.token_kernels import Tables, count_tokens
-from hiertopics.families.hdp import gibbs
-from hiertopics.families.hdp import gibbs_kernels as kernels
+from hiertopics.families.flat.token_kernels import TokenTopics, count_tokens
+from hiertopics.families.hdp import gibbs, gibbs_kernels as kernels
 from hiertopics.numeric.lanes import LANES
 
 N_TOPICS = 4
 CORPUS = random_corpus(81, n_docs=6, n_words=7, largest=4)
 
 
-def start(shards: int = 1) -> tuple[Cells, Tables, PseudoCounts]:
+def start(shards: int = 1) -> tuple[Cells, TokenTopics, PseudoCounts]:
     settings = settings_of(gibbs, truncation=N_TOPICS, shards=shards)
     state, data = begin(gibbs, CORPUS, settings)
     rng = np.random.default_rng(0)
     prior = PseudoCounts(rng.gamma(0.5, size=N_TOPICS), rng.gamma(0.5, size=7), 0.0)
-    tables = Tables(state.z, state.n_dk, state.n_wk, state.n_k)
+    tables = TokenTopics(state.z, state.n_dk, state.n_wk, state.n_k)
     return data.cells, tables, prior._replace(word_total=float(prior.word.sum()))
 
 
@@ -79,7 +78,7 @@ def test_a_sweep_by_lists_draws_what_its_plain_twin_draws(n_topics: int) -> None
     rng = np.random.default_rng(1)
     prior = PseudoCounts(rng.gamma(0.5, size=n_topics), rng.gamma(4.0, size=6), 0.0)
     prior = prior._replace(word_total=float(prior.word.sum()))
-    tables = Tables(state.z, state.n_dk, state.n_wk, state.n_k)
+    tables = TokenTopics(state.z, state.n_dk, state.n_wk, state.n_k)
     cuts = np.cumsum(corpus.doc_lengths)[:-1]
     z = [part.tolist() for part in np.split(state.z, cuts)]
     rows, words = np.tile(np.asarray(prior.doc, float), (8, 1)), np.asarray(prior.word, float)

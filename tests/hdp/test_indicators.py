@@ -11,7 +11,7 @@ from stepping import corpus_of, settings_of
 from hiertopics.base.arrays import Floats
 from hiertopics.contract.engine import joined
 from hiertopics.families.flat import kernels, moments, variational
-from hiertopics.families.flat.kernels import PseudoCounts, Tables
+from hiertopics.families.flat.kernels import ExpectedCounts, PseudoCounts
 from hiertopics.families.flat.layout import lay_out
 from hiertopics.families.hdp.variational import cvb0, pcvb0
 
@@ -19,12 +19,12 @@ PRECISIONS = [(np.float64, 1e-12), (np.float32, 1e-6)]
 SHARES = [[0.0, 1.0, 0.0], [0.5, 0.5], [1e-8, 1e-3, 0.2, 0.3, 0.499, 0.0], [1.0]]
 
 
-def sweep_one_pair(count: int, shares: Floats, seen_before: float) -> tuple[Floats, Tables]:
+def sweep_one_pair(count: int, shares: Floats, seen_before: float) -> tuple[Floats, ExpectedCounts]:
     """Visit a pair of ``count`` tokens so that q becomes ``shares``; return q and the tables."""
     dtype, n_topics = shares.dtype, len(shares)
     cells = lay_out(corpus_of([[count]]), 1, dtype).cells
     rows = [np.full((1, n_topics), 1 / n_topics, dtype) for _ in range(3)]
-    tables = Tables(*rows, *(np.full((1, n_topics), seen_before, dtype) for _ in range(2)))
+    tables = ExpectedCounts(*rows, *(np.full((1, n_topics), seen_before, dtype) for _ in range(2)))
     # Counts of a single token: without it only the document's prior is left.
     prior = PseudoCounts(shares, np.ones(1, dtype), 1.0)
     n_k = tables.n_dk[0].astype(np.float64)

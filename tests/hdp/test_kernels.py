@@ -14,7 +14,7 @@ from stepping import advance, settings_of
 from hiertopics.base.arrays import F64, I32
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.flat import kernels, variational
-from hiertopics.families.flat.kernels import PseudoCounts, Tables
+from hiertopics.families.flat.kernels import ExpectedCounts, PseudoCounts
 from hiertopics.families.flat.layout import Cells, lay_out
 from hiertopics.families.hdp.variational import pcvb0
 
@@ -28,7 +28,7 @@ class Case(NamedTuple):
     corpus: Corpus
     pairs: Pairs
     cells: Cells
-    tables: Tables
+    tables: ExpectedCounts
     n_k: F64
     prior: PseudoCounts
 
@@ -37,7 +37,7 @@ def case(dtype: type, *, indicators: bool = True, n_topics: int = N_TOPICS) -> C
     corpus = random_corpus(9, n_docs=7, n_words=10, largest=12)
     state, data = begin(pcvb0, corpus, settings_of(pcvb0, truncation=n_topics), dtype=dtype)
     columns = n_topics if indicators else 0
-    tables = Tables(
+    tables = ExpectedCounts(
         state.resp,
         state.n_dk,
         state.n_wk,
@@ -68,7 +68,7 @@ def test_sweep_equals_the_naive_one(dtype: type, tolerance: float, n_topics: int
     )
     sweep(found)
     pairs, n_docs, n_words = found.pairs, found.corpus.n_docs, found.corpus.n_words
-    expected = Tables(
+    expected = ExpectedCounts(
         q,
         grouped(pairs, q, pairs.doc, n_docs),
         grouped(pairs, q, pairs.word, n_words),

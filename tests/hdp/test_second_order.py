@@ -22,13 +22,12 @@ from hiertopics.base.arrays import F64
 from hiertopics.contract.engine import joined
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.flat import variational
-from hiertopics.families.flat.kernels import PseudoCounts, Tables
+from hiertopics.families.flat.kernels import ExpectedCounts, PseudoCounts
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.hdp import point_estimates, posteriors
 from hiertopics.families.hdp.variational import cvb0
 from hiertopics.numeric import special
-from hiertopics.papers import hdp_second_order as second_order
-from hiertopics.papers import hdp_second_order_kernels as kernels
+from hiertopics.papers import hdp_second_order as second_order, hdp_second_order_kernels as kernels
 from hiertopics.papers.hdp_second_order_backends import cvb, pcvb
 
 HELD: dict[str, Any] = {"hyper_start": 1000, "truncation": 4, "alpha": 0.7, "eta": 0.3}
@@ -193,7 +192,7 @@ class Bench(NamedTuple):
     """The arguments of a sweep, to be visited by the kernel or by its source."""
 
     cells: Cells
-    tables: Tables
+    tables: ExpectedCounts
     spreads: kernels.Spreads
     n_k: F64
     var_k: F64
@@ -206,7 +205,7 @@ def bench(corpus: Corpus, dtype: type) -> Bench:
     seen_dk, seen_wk = np.zeros_like(state.n_dk), np.zeros_like(state.n_wk)
     return Bench(
         data.cells,
-        Tables(state.resp, state.n_dk, state.n_wk, seen_dk, seen_wk),
+        ExpectedCounts(state.resp, state.n_dk, state.n_wk, seen_dk, seen_wk),
         kernels.Spreads(state.var_dk, state.var_wk),
         state.n_k,
         state.var_k,

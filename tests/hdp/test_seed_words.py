@@ -10,8 +10,14 @@ import joint
 import numpy as np
 import pytest
 from hdp_cases import begin, pairs_of, random_corpus
-from hdp_geweke import LENGTHS as GEWEKE_LENGTHS
-from hdp_geweke import N_TOPICS, STATISTICS, draw_from_prior, exponentials, measure
+from hdp_geweke import (
+    LENGTHS as GEWEKE_LENGTHS,
+    N_TOPICS,
+    STATISTICS,
+    draw_from_prior,
+    exponentials,
+    measure,
+)
 from joint import Outcome, Story
 from naive import grouped, pair_sweep, second_order_sweep, seen
 from nights import by_night

@@ -19,7 +19,7 @@ from hiertopics.families.flat import seats
 from hiertopics.families.flat.bursts import Repeats, more_than
 from hiertopics.families.flat.seat_kernels import EMPTY, Seats
 from hiertopics.families.lda import bursty_gibbs, bursty_kernels, gibbs, hyperparameters
-from hiertopics.families.lda.gibbs_kernels import Tables
+from hiertopics.families.lda.gibbs_kernels import PaddedTopics
 from hiertopics.numeric.pitman_yor import log_stirling
 from hiertopics.numeric.priors import GammaPrior
 
@@ -49,7 +49,7 @@ def test_tables_come_and_go_as_the_plain_twin_says() -> None:
     ours, same = np.random.default_rng(8), np.random.default_rng(8)
     rows, seen = rows_of(state.z), set()
     for _ in range(12):
-        counts = Tables(state.z, state.n_wk, state.n_k)
+        counts = PaddedTopics(state.z, state.n_wk, state.n_k)
         bursty_kernels.seat_documents(data.cells, counts, alpha, 0.3, how, ours)
         for pair in [i for i, (_, _, c) in enumerate(twin.pairs) if c > 1]:
             after = twin.seat(rows, pair, same.random(3).tolist(), as_numbered)

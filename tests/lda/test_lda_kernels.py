@@ -12,20 +12,19 @@ from scipy import stats
 from stepping import at, docs_of, twins
 
 from hiertopics.families.flat.kernels import fold_in
-from hiertopics.families.lda import gibbs
-from hiertopics.families.lda import gibbs_kernels as kernels
+from hiertopics.families.lda import gibbs, gibbs_kernels as kernels
 
 CORPUS = varied_corpus()
 N_TOPICS, ALPHA, ETA = 5, 0.4, 0.3
 PRIOR = kernels.PseudoCounts(N_TOPICS, ALPHA, ETA)
 
 
-def start() -> tuple[kernels.Tokens, kernels.Tables]:
+def start() -> tuple[kernels.Tokens, kernels.PaddedTopics]:
     """Return tokens and tables of a first state."""
     settings = settings_of(n_topics=N_TOPICS)
     data = gibbs.prepare(CORPUS, settings)
     state = gibbs.init(data, settings, at(0))
-    return data.tokens, kernels.Tables(state.z, state.n_wk, state.n_k)
+    return data.tokens, kernels.PaddedTopics(state.z, state.n_wk, state.n_k)
 
 
 @pytest.mark.parametrize("alpha", [ALPHA, np.array([0.1, 2.0, 0.4, 0.03, 1.0])])
@@ -48,7 +47,7 @@ def test_a_sweep_by_lists_draws_what_its_plain_twin_draws(n_topics: int) -> None
     data = gibbs.prepare(CORPUS, settings)
     state = gibbs.init(data, settings, at(0))
     alpha = np.random.default_rng(1).gamma(0.5, size=n_topics)
-    tables = kernels.Tables(state.z, state.n_wk, state.n_k)
+    tables = kernels.PaddedTopics(state.z, state.n_wk, state.n_k)
     z, rows = split(state.z, docs), np.tile(alpha, (CORPUS.n_docs, 1))
     ours, same = np.random.default_rng(8), np.random.default_rng(8)
     for _ in range(3):

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 from lda_cases import varied_corpus
-from stepping import at, begin, docs_of
-from stepping import settings_of as settings_for
+from stepping import at, begin, docs_of, settings_of as settings_for
 
 from hiertopics.contract.model import Sizes
 from hiertopics.families import multinomial

@@ -13,8 +13,7 @@ from hiertopics.base.arrays import Ints
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.flat import token_layout
 from hiertopics.families.flat.token_layout import Data
-from hiertopics.families.ncrp.sampler import backend as gibbs
-from hiertopics.families.ncrp.sampler import chains
+from hiertopics.families.ncrp.sampler import backend as gibbs, chains
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Hyperparameters
 
 settings_of = partial(stepping.settings_of, gibbs)

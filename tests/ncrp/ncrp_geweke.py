@@ -14,8 +14,7 @@ from hiertopics.contract.model import Settings
 from hiertopics.contract.registry import load
 from hiertopics.corpus.data.seedwords import NONE, Seeds
 from hiertopics.families.flat.token_layout import Data
-from hiertopics.families.ncrp.sampler import backend as gibbs
-from hiertopics.families.ncrp.sampler import chains, hyperparameters
+from hiertopics.families.ncrp.sampler import backend as gibbs, chains, hyperparameters
 from hiertopics.families.ncrp.sampler.chain_kernels import Hyperparameters
 from hiertopics.families.ncrp.sampler.chains import recounted
 from hiertopics.families.nested.simulate import draw_tree

@@ -15,8 +15,8 @@ from hiertopics.families.flat.token_layout import Data
 from hiertopics.families.ncrp.sampler import sweep_kernels
 from hiertopics.families.ncrp.sampler.chain_kernels import (
     Chain,
+    ChainScratch,
     Hyperparameters,
-    Scratch,
     make_scratch,
 )
 
@@ -24,7 +24,7 @@ CORPUS = varied_corpus()
 GRID = 400
 
 
-def lifted(data: Data, chain: Chain, prior: Hyperparameters, doc: int) -> Scratch:
+def lifted(data: Data, chain: Chain, prior: Hyperparameters, doc: int) -> ChainScratch:
     """Lift a document and score the nodes without it."""
     scratch = make_scratch(data.words, chain, prior, sweep_kernels.FACTORS)
     sweep_kernels.lift(doc, data.words, chain, prior, scratch)

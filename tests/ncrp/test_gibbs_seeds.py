@@ -20,8 +20,7 @@ from hiertopics.contract.registry import load
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.families.flat.token_layout import Data, lay_out
-from hiertopics.families.ncrp.sampler import backend as gibbs
-from hiertopics.families.ncrp.sampler import chain_kernels, chains, partial
+from hiertopics.families.ncrp.sampler import backend as gibbs, chain_kernels, chains, partial
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Hyperparameters
 
 FLAT = corpus_of([[1, 1], [0, 2]])

@@ -25,8 +25,7 @@ from hiertopics.families.flat import token_layout
 from hiertopics.families.ncrp import clustering
 from hiertopics.families.ncrp.sampler import chain_kernels, chains
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Hyperparameters
-from hiertopics.families.ncrp.variational import backend as variational
-from hiertopics.families.ncrp.variational import starts
+from hiertopics.families.ncrp.variational import backend as variational, starts
 from hiertopics.families.ncrp.variational.state import Data, State
 
 CORPUS, _, _ = planted(0, 60)

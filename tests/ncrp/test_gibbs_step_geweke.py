@@ -9,8 +9,7 @@ import pytest
 from ncrp_geweke import joint_test
 from nights import daily
 
-from hiertopics.families.ncrp.sampler import backend as gibbs
-from hiertopics.families.ncrp.sampler import hyperparameters, partial
+from hiertopics.families.ncrp.sampler import backend as gibbs, hyperparameters, partial
 from hiertopics.numeric.priors import GammaPrior
 
 Patch = Callable[[pytest.MonkeyPatch], None]

@@ -22,8 +22,7 @@ from hiertopics.contract.states import from_arrays, to_arrays
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.formats.shards import write_bags
 from hiertopics.families.flat.token_layout import lay_out, part_of
-from hiertopics.families.ncrp.sampler import backend as gibbs
-from hiertopics.families.ncrp.sampler import chain_kernels, chains, partial
+from hiertopics.families.ncrp.sampler import backend as gibbs, chain_kernels, chains, partial
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Hyperparameters
 from hiertopics.families.ncrp.sampler.chains import State
 from hiertopics.runs.experiment import read_experiment

@@ -13,8 +13,12 @@ from scipy.special import gammaln
 from stepping import docs_of
 
 from hiertopics.families.flat.token_layout import Data
-from hiertopics.families.ncrp.sampler import chain_kernels, chains, sweep_kernels
-from hiertopics.families.ncrp.sampler import infer_kernels as gibbs_infer_kernels
+from hiertopics.families.ncrp.sampler import (
+    chain_kernels,
+    chains,
+    infer_kernels as gibbs_infer_kernels,
+    sweep_kernels,
+)
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Hyperparameters
 
 CORPUS = varied_corpus()

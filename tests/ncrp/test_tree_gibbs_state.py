@@ -24,8 +24,7 @@ from stepping import at, begin, docs_of
 from hiertopics.base.errors import ConfigError
 from hiertopics.corpus.data.corpus import Corpus, default_vocab
 from hiertopics.corpus.data.tree import OUTSIDE
-from hiertopics.families.ncrp.sampler import backend as gibbs
-from hiertopics.families.ncrp.sampler import hyperparameters
+from hiertopics.families.ncrp.sampler import backend as gibbs, hyperparameters
 from hiertopics.families.ncrp.sampler.chains import State, keep, moved, revive
 from hiertopics.fitting.job import FitResult
 from hiertopics.runs.experiment import read_experiment

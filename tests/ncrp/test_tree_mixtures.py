@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 from gibbs_cases import settings_of
 from stepping import at, corpus_of
-from variational_cases import MODES
-from variational_cases import settings_of as variational_settings_of
+from variational_cases import MODES, settings_of as variational_settings_of
 
 from hiertopics.base.arrays import F64, I64
 from hiertopics.contract.model import PathMixture

@@ -20,8 +20,7 @@ from variational_cases import (
     varied,
 )
 
-from hiertopics.families.ncrp.variational import growing
-from hiertopics.families.ncrp.variational import state as states
+from hiertopics.families.ncrp.variational import growing, state as states
 from hiertopics.families.ncrp.variational.state import Data, State
 from hiertopics.papers import ncrp_meanfield as meanfield
 

@@ -27,9 +27,13 @@ from variational_cases import (
 from hiertopics.base.arrays import F64
 from hiertopics.contract.engine import Each, Workers, as_given
 from hiertopics.contract.states import to_arrays
-from hiertopics.families.ncrp.variational import backend as variational
-from hiertopics.families.ncrp.variational import draft_moves, moves, splits
-from hiertopics.families.ncrp.variational import state as states
+from hiertopics.families.ncrp.variational import (
+    backend as variational,
+    draft_moves,
+    moves,
+    splits,
+    state as states,
+)
 from hiertopics.families.ncrp.variational.draft import (
     GONE,
     Documents,
@@ -40,8 +44,7 @@ from hiertopics.families.ncrp.variational.draft import (
 from hiertopics.families.ncrp.variational.draft_moves import FRESH
 from hiertopics.families.ncrp.variational.state import Data, SlotProbabilities, State
 from hiertopics.families.nested.tree_state import MeanField
-from hiertopics.papers import ncrp_meanfield as meanfield
-from hiertopics.papers import ncrp_moves as paper_moves
+from hiertopics.papers import ncrp_meanfield as meanfield, ncrp_moves as paper_moves
 
 GAMMA, ETA = 1.4, 0.3
 CORPUS, BRANCH, _ = planted(3, 60)

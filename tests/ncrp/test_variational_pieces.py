@@ -16,9 +16,12 @@ from hiertopics.contract.engine import Engine
 from hiertopics.contract.model import Settings
 from hiertopics.contract.states import to_arrays
 from hiertopics.corpus.formats.shards import write_bags
-from hiertopics.families.ncrp.variational import backend as variational
-from hiertopics.families.ncrp.variational import growing, splits
-from hiertopics.families.ncrp.variational import state as states
+from hiertopics.families.ncrp.variational import (
+    backend as variational,
+    growing,
+    splits,
+    state as states,
+)
 from hiertopics.families.ncrp.variational.draft import draft_of
 from hiertopics.families.ncrp.variational.state import Data, State
 from hiertopics.testing.processes import Processes

@@ -20,8 +20,7 @@ from variational_cases import (
 
 from hiertopics.base.arrays import I64
 from hiertopics.families.ncrp import clustering
-from hiertopics.families.ncrp.variational import backend as variational
-from hiertopics.families.ncrp.variational import starts
+from hiertopics.families.ncrp.variational import backend as variational, starts
 from hiertopics.families.ncrp.variational.state import Data, State
 from hiertopics.families.nested.tree_state import MeanField
 

@@ -16,9 +16,8 @@ from hiertopics.base.arrays import F64, I64
 from hiertopics.contract import registry
 from hiertopics.contract.model import AnyBackend, Settings
 from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.families.ncrp.variational import backend as variational
-from hiertopics.families.ncrp.variational import starts
-from hiertopics.families.ncrp.variational.slot_kernels import Cells
+from hiertopics.families.ncrp.variational import backend as variational, starts
+from hiertopics.families.ncrp.variational.slot_kernels import DocumentPairs
 from hiertopics.families.ncrp.variational.state import (
     Data,
     SlotProbabilities,
@@ -136,7 +135,7 @@ def slot_chances(state: State) -> F64:
     return np.concatenate(state.local.ask(_chances, state.weighing()))
 
 
-def _chances(piece: Cells, local: Any, weighing: SlotProbabilities) -> F64:
+def _chances(piece: DocumentPairs, local: Any, weighing: SlotProbabilities) -> F64:
     return np.concatenate(list(weighing.blocks(piece, local)))
 
 

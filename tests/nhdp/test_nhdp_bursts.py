@@ -28,8 +28,8 @@ from hiertopics.families.nhdp import (
     first_topics,
     flat_starts,
     learning,
+    variational as nhdp,
 )
-from hiertopics.families.nhdp import variational as nhdp
 from hiertopics.families.nhdp.layout import BurstyLocal
 from hiertopics.families.nhdp.prediction import NOT_SEATED, fold_in
 from hiertopics.families.nhdp.simulate import simulate

@@ -31,15 +31,15 @@ from hiertopics.families.flat import seat_kernels, seats
 from hiertopics.families.flat.layout import Cells, lay_out
 from hiertopics.families.flat.seat_kernels import EMPTY, Seats, count_tables
 from hiertopics.families.flat.sweep_kernels import list_words_that_grow, write_words
-from hiertopics.families.flat.token_kernels import Tables
+from hiertopics.families.flat.token_kernels import TokenTopics
 from hiertopics.families.nhdp import (
     bursty_gibbs,
     bursty_gibbs_kernels,
     gibbs,
     gibbs_kernels,
+    list_kernels as lists,
     sampler_kernels,
 )
-from hiertopics.families.nhdp import list_kernels as lists
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.sampler_kernels import sweep_block, sweep_block_by_lists
 from hiertopics.families.nhdp.simulate import draw_hyperparameters, simulate
@@ -128,7 +128,13 @@ def test_a_table_that_goes_from_any_place_changes_the_law() -> None:
 
 @numba.njit
 def sample(
-    sweep: Any, cells: Cells, tables: Tables, parameters: Any, how: Seats, n_sweeps: int, rng: Any
+    sweep: Any,
+    cells: Cells,
+    tables: TokenTopics,
+    parameters: Any,
+    how: Seats,
+    n_sweeps: int,
+    rng: Any,
 ) -> Any:
     """Count how often the first pair has each number of tables, and its first one each node."""
     first, nodes = np.zeros(4), np.zeros(tables.n_dk.shape[1])
@@ -162,14 +168,14 @@ def test_the_kernel_visits_what_the_posterior_says(sweep: Any) -> None:
 # --- The kernels against the twin
 
 
-def begun(corpus: Any, n_nodes: int) -> tuple[Cells, Tables]:
+def begun(corpus: Any, n_nodes: int) -> tuple[Cells, TokenTopics]:
     """Return a table for each token, nodes at random."""
     cells = lay_out(corpus, 1, np.float64, tokens=True).cells
     z = np.random.default_rng(1).integers(n_nodes, size=len(cells.word), dtype=np.int32)
     n_dk = np.zeros((corpus.n_docs, n_nodes), np.int32)
     n_wk = np.zeros((corpus.n_words, n_nodes), np.int32)
     count_tables(cells, z, n_dk, n_wk)
-    return cells, Tables(z, n_dk, n_wk, n_wk.sum(axis=0, dtype=np.int64))
+    return cells, TokenTopics(z, n_dk, n_wk, n_wk.sum(axis=0, dtype=np.int64))
 
 
 def seats_at(process: tuple[float, float], counts: Any = (1, 2, 3)) -> Seats:
@@ -227,7 +233,7 @@ def test_tables_come_and_go_as_the_plain_twin_says(
 
 
 def visit(
-    cells: Cells, tables: Tables, mixing: Mixing, how: Seats, doc: int, rng: Any,
+    cells: Cells, tables: TokenTopics, mixing: Mixing, how: Seats, doc: int, rng: Any,
     *, by_list: bool, compiled: bool,
 ) -> None:  # fmt: skip
     """Let tables of a document come or go, as a sweep does."""
@@ -261,7 +267,7 @@ def visit(
     write_words(made, 0, 4, tables.n_wk)
 
 
-def require_counted(cells: Cells, tables: Tables) -> None:
+def require_counted(cells: Cells, tables: TokenTopics) -> None:
     n_dk, n_wk = np.zeros_like(tables.n_dk), np.zeros_like(tables.n_wk)
     count_tables(cells, tables.z, n_dk, n_wk)
     np.testing.assert_array_equal(n_dk, tables.n_dk)

@@ -12,7 +12,7 @@ from stepping import at, corpus_of, docs_of
 
 from hiertopics.base.arrays import I32
 from hiertopics.families.flat.layout import Data, lay_out
-from hiertopics.families.flat.token_kernels import Tables, count_tokens
+from hiertopics.families.flat.token_kernels import TokenTopics, count_tokens
 from hiertopics.families.nhdp import gibbs, list_kernels, sampler_kernels
 from hiertopics.families.nhdp.gibbs_kernels import NodeParameters
 from hiertopics.families.nhdp.layout import shape_of
@@ -42,7 +42,7 @@ def test_a_sweep_draws_what_its_plain_twin_draws(seed: int, n_nodes: int, eta: f
     data = lay_out(corpus, 1, np.float64, tokens=True)
     first = rng.integers(0, n_nodes, corpus.n_tokens).astype(np.int32)
     n_dk, n_wk, n_k = counts_of(data, first, n_nodes)
-    tables = Tables(first.copy(), n_dk, n_wk, n_k)
+    tables = TokenTopics(first.copy(), n_dk, n_wk, n_k)
     cuts = np.cumsum(corpus.doc_lengths)[:-1]
     z = [part.tolist() for part in np.split(first, cuts)]
     ours, same = np.random.default_rng(8), np.random.default_rng(8)

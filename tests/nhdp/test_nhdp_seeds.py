@@ -33,8 +33,14 @@ from hiertopics.contract.model import Sizes
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.families.flat.layout import Data, lay_out
-from hiertopics.families.nhdp import flat_starts, gibbs, shape_trials, starts, variational
-from hiertopics.families.nhdp import summary as common
+from hiertopics.families.nhdp import (
+    flat_starts,
+    gibbs,
+    shape_trials,
+    starts,
+    summary as common,
+    variational,
+)
 from hiertopics.families.nhdp.hanging import ScoredTree
 from hiertopics.families.nhdp.prediction import infer
 from hiertopics.families.nhdp.shape_trials import counted, log_words, merge, pairs_of

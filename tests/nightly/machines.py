@@ -20,8 +20,16 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(Path(__file__).parent)]
 
 from processors import without_avx512  # noqa: E402
-from records import FOLDER as LEDGERS  # noqa: E402
-from records import FOUND, PASSED, TIME_IS_UP, Deadline, Ledger, parser, published  # noqa: E402
+from records import (  # noqa: E402
+    FOLDER as LEDGERS,
+    FOUND,
+    PASSED,
+    TIME_IS_UP,
+    Deadline,
+    Ledger,
+    parser,
+    published,
+)
 
 from benchmarks import golden  # noqa: E402
 from benchmarks.golden_child import SWITCHES  # noqa: E402

@@ -12,7 +12,7 @@ from scipy import sparse
 from hiertopics.corpus.data.corpus import Corpus, default_vocab
 from hiertopics.families.flat import kernels, moments
 from hiertopics.families.flat.burst_kernels import TableRule
-from hiertopics.families.flat.kernels import PseudoCounts, Tables
+from hiertopics.families.flat.kernels import ExpectedCounts, PseudoCounts
 from hiertopics.families.flat.layout import lay_out
 from hiertopics.families.nhdp import document_kernels
 from hiertopics.families.nhdp.prediction import NOT_SEATED
@@ -29,7 +29,7 @@ def bits(name: str, n_topics: int, indicators: bool) -> str:
     resp /= resp.sum(axis=1, keepdims=True)
     seen = [np.zeros((n, n_topics if indicators else 0), np.float32) for n in (20, 50)]
     n_dk, n_wk = (np.zeros((n, n_topics), np.float32) for n in (20, 50))
-    tables = Tables(resp, n_dk, n_wk, *seen)
+    tables = ExpectedCounts(resp, n_dk, n_wk, *seen)
     kernels.recount_block(cells, 0, 0, tables)
     n_k = n_dk.sum(axis=0, dtype=np.float64)
     alpha = (0.01 + rng.random(n_topics) / 10).astype(np.float32)

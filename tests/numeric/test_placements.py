@@ -25,7 +25,7 @@ from hiertopics.families.flat import (
     moments,
     sweep_kernels,
 )
-from hiertopics.families.flat.kernels import PseudoCounts, Tables
+from hiertopics.families.flat.kernels import ExpectedCounts, PseudoCounts
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.ncrp.variational import (
     expectation_kernels,
@@ -74,9 +74,9 @@ class Maker:
         return Cells(np.ascontiguousarray(cuts), words, tokens, np.array([0, N_DOCS]))
 
     @property
-    def tables(self) -> Tables:
+    def tables(self) -> ExpectedCounts:
         pairs = N_DOCS * N_WORDS
-        return Tables(
+        return ExpectedCounts(
             self.chances(pairs, self.n),
             8 * self.row(N_DOCS, self.n, least=0.5),
             8 * self.row(N_WORDS, self.n, least=0.5),
@@ -207,7 +207,7 @@ def gibbs_case(m: Maker) -> tuple[Any, ...]:
 def scores_case(m: Maker) -> tuple[Any, ...]:
     """Return arguments of ``slot_kernels.slot_scores``: words that occur once and often."""
     words, times = np.arange(N_WORDS, dtype=np.int32), np.array([1, 1, 2, 7, 300], np.int32)
-    cells = slot_kernels.Cells(np.array([0, N_WORDS]), words, times)
+    cells = slot_kernels.DocumentPairs(np.array([0, N_WORDS]), words, times)
     path = np.zeros((m.n, 3), np.int32)
     parent, bounds = np.zeros(m.n, np.uint32), np.zeros(4, np.int64)
     slots = slot_kernels.Slots(parent, bounds, path, np.zeros(m.n), 0.01)
@@ -223,7 +223,7 @@ def scores_case(m: Maker) -> tuple[Any, ...]:
     )
     prod = np.ones(m.n, F32)
     form = (23, 127, (1 << 23) - 1, 127 << 23)
-    scratch = slot_kernels.Scratch(
+    scratch = slot_kernels.SlotScratch(
         m.row(), prod, prod.view(np.int32), np.zeros(m.n, np.int32), m.row(kind=F64), form
     )
     return cells, 0, m.chances(3), given, scratch, np.zeros(m.n)

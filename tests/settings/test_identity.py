@@ -10,8 +10,7 @@ from typing import Annotated
 import msgspec
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from msgspec import Meta, structs
 
 from hiertopics.settings.config import Experiment, InferenceConfig, build, dump

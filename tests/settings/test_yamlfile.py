@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from hiertopics.base.errors import ConfigError
 from hiertopics.settings.yamlfile import dump_yaml, load_yaml, parse_value

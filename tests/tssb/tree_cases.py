@@ -16,8 +16,8 @@ import numpy as np
 
 from hiertopics.base.arrays import F64, I32
 from hiertopics.families.tssb import stick_kernels
-from hiertopics.families.tssb.assign_kernels import assign as cached_assign
 from hiertopics.families.tssb.assign_kernels import (
+    assign as cached_assign,
     lay_out,
     log_gamma_draw,
     log_sum,

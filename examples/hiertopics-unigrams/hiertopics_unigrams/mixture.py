@@ -20,8 +20,15 @@ from scipy.special import gammaln, logsumexp
 
 from hiertopics.base.arrays import F64
 from hiertopics.base.axes import POSITIVE, Axes
-from hiertopics.contract.model import Backend, Context, Posterior, Sizes, Summary, always
-from hiertopics.contract.model import Settings as AnySettings
+from hiertopics.contract.model import (
+    Backend,
+    Context,
+    Posterior,
+    Settings as AnySettings,
+    Sizes,
+    Summary,
+    always,
+)
 from hiertopics.corpus.data.corpus import Corpus, default_vocab
 from hiertopics.corpus.data.tree import NODE, ROOT, Tree
 from hiertopics.settings.config import InferenceConfig, Iterations

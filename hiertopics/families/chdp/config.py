@@ -21,7 +21,10 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     parents: Annotated[
         Literal["groups", "labels"],
-        Meta(description="Parents of a document: its groups (authors) or its labels."),
+        Meta(
+            description="Parents of a document: its groups (authors) or its labels.",
+            extra_json_schema=UNOFFERED,
+        ),
     ] = "groups"
     cooperation: Annotated[
         Literal["superposition", "maximization"],
@@ -35,7 +38,8 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Literal["uniform", "learned"],
         Meta(
             description="Weights of a document's parents: equal, or learned for each training "
-            "document (superposition only)."
+            "document (superposition only).",
+            extra_json_schema=UNOFFERED,
         ),
     ] = "uniform"
     alpha_doc: Annotated[
@@ -147,7 +151,8 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
         bool,
         Meta(
             description="Variant maximization: optimise the weights of groups with "
-            "the normaliser of each document, by gradient ascent; slower."
+            "the normaliser of each document, by gradient ascent; slower.",
+            extra_json_schema=UNOFFERED,
         ),
     ] = False
 

@@ -32,12 +32,9 @@ from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.base.axes import Axes
 from hiertopics.contract.engine import Each, Pieces, as_given, cut, joined, stacked
 from hiertopics.contract.model import Context, Sharded, without
-from hiertopics.families.chdp import gibbs_kernels as kernels
-from hiertopics.families.chdp import maximum_kernels as maximum
+from hiertopics.families.chdp import gibbs_kernels as kernels, maximum_kernels as maximum
 from hiertopics.families.chdp.base_kernels import DocumentBases, Weights
-from hiertopics.families.chdp.config import GibbsSettings as Settings
-from hiertopics.families.chdp.config import Model as Model
-from hiertopics.families.chdp.config import Sampled
+from hiertopics.families.chdp.config import GibbsSettings as Settings, Model as Model, Sampled
 from hiertopics.families.chdp.gibbs_state import (
     DocumentState,
     Draw,

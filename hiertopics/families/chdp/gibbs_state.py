@@ -16,9 +16,11 @@ from hiertopics.contract.model import Backend, Context, Migration, Sharded, Summ
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.chdp import summary as common
 from hiertopics.families.chdp.base_kernels import Weights, base_rows
-from hiertopics.families.chdp.config import GibbsInference as Inference
-from hiertopics.families.chdp.config import GibbsSettings as Settings
-from hiertopics.families.chdp.config import Model
+from hiertopics.families.chdp.config import (
+    GibbsInference as Inference,
+    GibbsSettings as Settings,
+    Model,
+)
 from hiertopics.families.chdp.gibbs_kernels import log_weights
 from hiertopics.families.chdp.layout import Data, Parents, lay_out, parent_tags
 from hiertopics.families.chdp.simulate import draw_hyperparameters, simulate

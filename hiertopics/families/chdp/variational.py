@@ -34,12 +34,14 @@ from hiertopics.base.axes import POSITIVE, Axes
 from hiertopics.contract.engine import Each, joined, stacked
 from hiertopics.contract.model import Backend, Context, Sharded, Summary, without
 from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.families.chdp import summary as common
-from hiertopics.families.chdp import variational_kernels as kernels
+from hiertopics.families.chdp import summary as common, variational_kernels as kernels
 from hiertopics.families.chdp.base_kernels import Weights
-from hiertopics.families.chdp.config import Model, refuse_misfits
-from hiertopics.families.chdp.config import VariationalInference as Inference
-from hiertopics.families.chdp.config import VariationalSettings as Settings
+from hiertopics.families.chdp.config import (
+    Model,
+    VariationalInference as Inference,
+    VariationalSettings as Settings,
+    refuse_misfits,
+)
 from hiertopics.families.chdp.layout import (
     Data,
     Piece,

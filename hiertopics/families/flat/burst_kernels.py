@@ -17,8 +17,8 @@ from hiertopics.families.flat.kernels import (
     PAIRS_AHEAD,
     SHORT_ROW,
     WORDS_AHEAD,
+    ExpectedCounts,
     PseudoCounts,
-    Tables,
 )
 from hiertopics.families.flat.layout import Cells
 from hiertopics.numeric.jit import REASSOCIATE, in_fixed_order, kernel
@@ -76,7 +76,7 @@ def sweep_block(
     cells: Cells,
     doc_shard: int,
     word_shard: int,
-    tables: Tables,
+    tables: ExpectedCounts,
     pair_tables: Floats,
     n_k: F64,
     pseudo_counts: PseudoCounts,

@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from hiertopics.contract.model import Settings
 from hiertopics.corpus.data.seedwords import check
-from hiertopics.settings.config import HELD, InferenceConfig, Iterations
+from hiertopics.settings.config import HELD, UNOFFERED, InferenceConfig, Iterations
 from hiertopics.settings.former import Constant, Former
 
 HyperStart = Annotated[
@@ -38,6 +38,10 @@ Eta = Annotated[
     ),
 ]
 
+WordPseudoCount = Annotated[
+    float, Meta(gt=0, description="Pseudo-count of each word in each topic.")
+]
+
 Truncation = Annotated[
     int,
     Meta(
@@ -53,6 +57,7 @@ ReorderSticks = Annotated[
     Meta(
         description="Also redraw the order of topics on the sticks. Without it topics keep the "
         "places of the start, and gamma is drawn too large.",
+        extra_json_schema=UNOFFERED,
     ),
 ]
 
@@ -66,7 +71,8 @@ Sweep = Annotated[
     Meta(
         description="Evaluation of a token's conditional distribution with topics integrated out. "
         "sparse: visit the topics in which the word has tokens, and take the others as one sum; "
-        "dense: visit all topics. Both draw from the same distribution."
+        "dense: visit all topics. Both draw from the same distribution.",
+        extra_json_schema=UNOFFERED,
     ),
 ]
 
@@ -105,7 +111,8 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Literal["AS", "AA"],
         Meta(
             description="Prior over words: AS (symmetric) gives all words one pseudo-count; AA "
-            "(asymmetric) learns word frequencies."
+            "(asymmetric) learns word frequencies.",
+            extra_json_schema=UNOFFERED,
         ),
     ] = "AS"
     truncation: Truncation = 500
@@ -133,6 +140,7 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
         bool,
         Meta(
             description="Sort topics by size before each update of the sticks.",
+            extra_json_schema=UNOFFERED,
         ),
     ] = True
 
@@ -159,6 +167,7 @@ class PosteriorInference(VariationalInference, frozen=True, kw_only=True):
         Meta(
             description="Estimate of eta V in the denominator of q(z). E: its mean, as derived; G: "
             "its geometric mean, as printed in the 2012 paper.",
+            extra_json_schema=UNOFFERED,
         ),
     ] = "E"
 

@@ -24,8 +24,8 @@ PAIRS_AHEAD = 8
 SHORT_ROW = 640
 
 
-class Tables(NamedTuple):
-    """The arrays that a sweep moves.
+class ExpectedCounts(NamedTuple):
+    """Responsibilities and the expected counts that they make, which a sweep moves.
 
     resp [n_pairs, T], n_dk [n_docs, T], n_wk [n_words, T]; seen_dk and seen_wk likewise, or
     tables without columns where indicators are not wanted.
@@ -53,7 +53,7 @@ def sweep_block(
     cells: Cells,
     doc_shard: int,
     word_shard: int,
-    tables: Tables,
+    tables: ExpectedCounts,
     n_k: F64,
     pseudo_counts: PseudoCounts,
 ) -> int:
@@ -208,7 +208,7 @@ sweep_block_in_fixed_order = in_fixed_order(
 
 
 @kernel()
-def recount_block(cells: Cells, doc_shard: int, word_shard: int, tables: Tables) -> None:
+def recount_block(cells: Cells, doc_shard: int, word_shard: int, tables: ExpectedCounts) -> None:
     """Add a block's pairs to n_dk and n_wk, which the caller has set to zero."""
     for doc in range(cells.doc_bounds[doc_shard], cells.doc_bounds[doc_shard + 1]):
         doc_row = tables.n_dk[doc]

@@ -32,7 +32,7 @@ from hiertopics.families.flat.sweep_kernels import (
     words_of_block,
     write_words,
 )
-from hiertopics.families.flat.token_kernels import Tables
+from hiertopics.families.flat.token_kernels import TokenTopics
 from hiertopics.numeric.jit import by_type, kernel
 
 
@@ -58,7 +58,7 @@ def sweep_block(
     cells: Cells,
     doc_shard: int,
     word_shard: int,
-    tables: Tables,
+    tables: TokenTopics,
     prior: Any,
     rng: np.random.Generator,
     seats: Seats | None = None,
@@ -117,7 +117,7 @@ def sweep_block_by_lists(
     cells: Cells,
     doc_shard: int,
     word_shard: int,
-    tables: Tables,
+    tables: TokenTopics,
     prior: Any,
     rng: np.random.Generator,
     seats: Seats | None = None,

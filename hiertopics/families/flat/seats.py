@@ -17,7 +17,7 @@ import numpy as np
 from hiertopics.base.arrays import F64, I32, I64, Numbers
 from hiertopics.base.axes import POSITIVE, Axes
 from hiertopics.contract.engine import Pieces
-from hiertopics.contract.model import Summary
+from hiertopics.contract.model import Context, Summary
 from hiertopics.families.flat.bursts import (
     BURST_PRIOR,
     Repeats,
@@ -48,30 +48,6 @@ def seats_of(process: PitmanYor, repeats: Repeats) -> Seats:
     return Seats(discount, concentration, log_stirling(repeats.counts, discount))
 
 
-@dataclass(kw_only=True)
-class BurstyDraw:
-    """The process of bursty documents, which a draw of them has besides its other fields."""
-
-    burst_discount: Annotated[float, Axes(least=0)]
-    burst_concentration: Annotated[float, Axes(least=POSITIVE)]
-
-    @property
-    def process(self) -> PitmanYor:
-        """Discount and concentration."""
-        return PitmanYor(float(self.burst_discount), float(self.burst_concentration))
-
-    def redraw_process(
-        self,
-        seated: Callable[[Stirling], TableHistograms],
-        repeats: Repeats,
-        rng: np.random.Generator,
-    ) -> None:
-        """Draw the process given all tables. seated: their histograms, as ``Stirling`` orders."""
-        found = seated(log_stirling(repeats.counts, self.burst_discount))
-        drawn = draw_process(self.process, found, repeats, rng)
-        self.burst_discount, self.burst_concentration = drawn
-
-
 class TableHistograms(NamedTuple):
     """Tables of a corpus. pairs: int64, pairs by tokens and tables, as in ``Stirling.values``.
 
@@ -85,6 +61,50 @@ class TableHistograms(NamedTuple):
     def n_tables(self) -> int:
         """The tables of all documents."""
         return int(self.docs @ np.arange(len(self.docs)))
+
+
+Seated = Callable[[Stirling], TableHistograms]
+"""Returns the histograms of all tables of a draw, as ``Stirling`` orders them."""
+
+
+@dataclass(kw_only=True)
+class BurstyDraw:
+    """The process of bursty documents, which a draw of them has besides its other fields."""
+
+    burst_discount: Annotated[float, Axes(least=0)]
+    burst_concentration: Annotated[float, Axes(least=POSITIVE)]
+
+    @property
+    def process(self) -> PitmanYor:
+        """Discount and concentration."""
+        return PitmanYor(float(self.burst_discount), float(self.burst_concentration))
+
+    def redraw_process(self, seated: Seated, repeats: Repeats, context: Context) -> None:
+        """Draw the process given all tables, where words are repeated, at every EVERY-th time."""
+        if context.iteration % EVERY or not repeats.there:
+            return
+        found = seated(log_stirling(repeats.counts, self.burst_discount))
+        drawn = draw_process(self.process, found, repeats, context.rng("bursts"))
+        self.burst_discount, self.burst_concentration = drawn
+
+    def log_chance(self, seated: Seated, repeats: Repeats) -> float:
+        """Return the log probability of all seatings, as the function ``log_chance`` does."""
+        stirling = log_stirling(repeats.counts, self.burst_discount)
+        return log_chance(self.process, seated(stirling), repeats, stirling)
+
+    def columns(
+        self, n_tables: int, doc_lengths: I64, repeats: Repeats
+    ) -> tuple[float, float, float, float]:
+        """Return what metrics.jsonl says of bursts.
+
+        That is discount, concentration, tables per token, and how many times as likely a word is
+        that was used once.
+        """
+        n_docs = max(int((doc_lengths > 0).sum()), 1)
+        length = max(float(doc_lengths.sum()) / n_docs, 1.0)
+        opened = max(n_tables / n_docs, 1.0)
+        times = times_as_likely(self.process, length, opened, repeats.chance)
+        return (*self.process, opened / length, times)
 
 
 def tables_of_documents(local: Pieces[Any, Any]) -> I64:
@@ -213,13 +233,3 @@ def with_process(
     begun = iteration > repeats.start
     note = told(repeats=repeats.there, begun=begun, start=repeats.start, times=times)
     return replace(found, tree=replace(found.tree, extra=extra)).noting(note)
-
-
-def shown_of(
-    process: PitmanYor, n_tables: int, doc_lengths: I64, repeats: Repeats
-) -> tuple[float, float]:
-    """Return tables per token, and how many times as likely a word is that was used once."""
-    n_docs = max(int((doc_lengths > 0).sum()), 1)
-    length = max(float(doc_lengths.sum()) / n_docs, 1.0)
-    opened = max(n_tables / n_docs, 1.0)
-    return opened / length, times_as_likely(process, length, opened, repeats.chance)

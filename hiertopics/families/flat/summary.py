@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics.base.arrays import F64, I64, Floats, Numbers
+from hiertopics.base.arrays import F64, I64, Bools, Floats, Numbers
 from hiertopics.base.made import all_entries
 from hiertopics.base.room import Room
 from hiertopics.contract.model import Summary
@@ -65,6 +65,28 @@ class Entries(NamedTuple):
     values: F64
     columns: NDArray[np.signedinteger]
     lengths: I64
+
+
+class EntriesWriter:
+    """Sparse rows in the making, some rows at a time. room: where their arrays grow."""
+
+    def __init__(self, room: Room) -> None:
+        self._values, self._columns = room.growing(np.float64), room.growing(np.int32)
+        self._lengths = [np.empty(0, np.int64)]
+
+    def add(self, values: F64, columns: NDArray[np.signedinteger], lengths: I64) -> None:
+        """Add rows, as ``Entries`` holds them."""
+        self._values.append(values)
+        self._columns.append(columns)
+        self._lengths.append(lengths)
+
+    def add_stored(self, rows: F64, stored: Bools) -> None:
+        """Add those entries of rows [n, n_columns] that are ``stored``, bool of the same shape."""
+        self.add(rows[stored], np.nonzero(stored)[1], stored.sum(axis=1))
+
+    def done(self) -> Entries:
+        """Return all rows that were added."""
+        return Entries(self._values.done(), self._columns.done(), np.concatenate(self._lengths))
 
 
 def stacked_rows(parts: Sequence[Entries], n_columns: int, room: Room) -> sparse.csr_array:

@@ -124,7 +124,7 @@ def draw_in_blocks(weights: Floats, ends: F64, uniform: float) -> int:
     return topic
 
 
-class Lists(NamedTuple):
+class WordLists(NamedTuple):
     """Topics that each word has tokens in, and how many.
 
     start, length: int64 [n_words]. topic uint32, times float32: entries, those beyond a length 0.
@@ -138,7 +138,7 @@ class Lists(NamedTuple):
     times: F32
 
 
-class Scratch(NamedTuple):
+class ListScratch(NamedTuple):
     """Memory of a draw: by topic, by place in a list, by lane, by block of topics."""
 
     scaled: F32
@@ -159,13 +159,13 @@ def words_of_block(cells: Cells, doc_shard: int, word_shard: int) -> tuple[int, 
 
 
 @kernel()
-def list_words(n_wk: I32, first: int, last: int) -> Lists:
+def list_words(n_wk: I32, first: int, last: int) -> WordLists:
     """Return the lists of words ``first`` to ``last`` of n_wk [n_words, T], topics ascending."""
     return list_words_that_grow(n_wk, first, last, np.zeros(len(n_wk), np.int64))
 
 
 @kernel()
-def list_words_that_grow(n_wk: I32, first: int, last: int, growth: I64) -> Lists:
+def list_words_that_grow(n_wk: I32, first: int, last: int, growth: I64) -> WordLists:
     """Do as ``list_words`` does; growth: int64 [n_words], tokens that may join those of a word."""
     n_words, n_topics = n_wk.shape
     start, length = np.zeros(n_words, np.int64), np.zeros(n_words, np.int64)
@@ -187,11 +187,11 @@ def list_words_that_grow(n_wk: I32, first: int, last: int, growth: I64) -> Lists
         topics[at] = 0
         times[at] = np.float32(0.0)
         length[word] = at - start[word]
-    return Lists(start, length, topics, times)
+    return WordLists(start, length, topics, times)
 
 
 @kernel()
-def write_words(lists: Lists, first: int, last: int, n_wk: I32) -> None:
+def write_words(lists: WordLists, first: int, last: int, n_wk: I32) -> None:
     """Write the lists of words ``first`` to ``last`` to n_wk [n_words, T]."""
     start, length, topics, times = lists
     for word in range(first, last):
@@ -201,10 +201,10 @@ def write_words(lists: Lists, first: int, last: int, n_wk: I32) -> None:
 
 
 @kernel()
-def scratch_of(n_topics: int) -> Scratch:
+def scratch_of(n_topics: int) -> ListScratch:
     """Return scratch memory for draws among n topics."""
     room = (n_topics + LANES - 1) // LANES * LANES
-    return Scratch(
+    return ListScratch(
         np.zeros(n_topics, np.float32),
         np.zeros(room, np.float32),
         np.zeros(room, np.float32),
@@ -241,8 +241,8 @@ def sweep_document_by_lists(
 
     P(z = k) is proportional to (n_dk + prior_k)(n_wk + word_prior_w)/(n_k + word_total) without the
     token itself. prior [T]: of the document. word_prior [n_words]; word_total: its sum over all
-    words. inverse [T]: 1 / (n_k + word_total), kept up to date. start to times: ``Lists``, kept up
-    to date in place of n_wk. scaled to ends: ``Scratch``.
+    words. inverse [T]: 1 / (n_k + word_total), kept up to date. start to times: ``WordLists``, kept
+    up to date in place of n_wk. scaled to ends: ``ListScratch``.
     """
     one, none = np.float32(1.0), np.float32(0.0)
     total = scale_document(doc_row, prior, inverse, scaled)

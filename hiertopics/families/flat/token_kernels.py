@@ -11,8 +11,11 @@ from hiertopics.families.flat.layout import Cells
 from hiertopics.numeric.jit import kernel
 
 
-class Tables(NamedTuple):
-    """The arrays that a sweep moves: z [n_tokens], n_dk [n_docs, T], n_wk [n_words, T], n_k [T]."""
+class TokenTopics(NamedTuple):
+    """Topics z [n_tokens] of tokens, and their counts n_dk [n_docs, T], n_wk [n_words, T], n_k [T].
+
+    A sweep moves them all.
+    """
 
     z: I32
     n_dk: I32

@@ -17,12 +17,11 @@ from hiertopics.contract.chains import Chains, SettingsT, chains
 from hiertopics.contract.engine import Pieces, joined
 from hiertopics.contract.model import Backend, Context, PerChain
 from hiertopics.corpus.data.seedwords import NONE, Seeds
-from hiertopics.families.flat import sampler_kernels
-from hiertopics.families.flat import token_kernels as kernels
+from hiertopics.families.flat import sampler_kernels, token_kernels as kernels
 from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR, draw_concentration
 from hiertopics.families.flat.layout import Block, take_turns
 from hiertopics.families.flat.summary import LIVE_TOKENS, merge_extra
-from hiertopics.families.flat.token_kernels import Tables
+from hiertopics.families.flat.token_kernels import TokenTopics
 
 SeenT = TypeVar("SeenT")
 DataT = TypeVar("DataT")
@@ -105,7 +104,7 @@ def swept_by(visit: Callable[..., int], piece: Any, local: Any, block: Block, pr
     """Sweep a block by a kernel; answer with the tokens that moved and the change of the totals."""
     (n_wk,), given = block.rows, block.given
     n_k = given.n_k.copy()
-    tables = Tables(local.z, local.n_dk, n_wk, n_k)
+    tables = TokenTopics(local.z, local.n_dk, n_wk, n_k)
     moved = visit(piece.blocks, 0, block.number, tables, prior, given.rng, *given.seating)
     return local, (block.rows, (moved, n_k - given.n_k))
 

@@ -20,7 +20,7 @@ from hiertopics.corpus.data.seedwords import Seeds, SeedSettings, seeds_in
 from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.families.flat import kernels, moments
 from hiertopics.families.flat.config import ModelSettings
-from hiertopics.families.flat.kernels import PseudoCounts, Tables
+from hiertopics.families.flat.kernels import ExpectedCounts, PseudoCounts
 from hiertopics.families.flat.layout import (
     Block,
     Data,
@@ -276,7 +276,7 @@ def _swept(
     seen_dk = local.seen_dk
     if seen_dk is None:
         seen_dk = room_of(piece).zeros((piece.n_docs, seen_wk.shape[1]), n_wk.dtype)
-    tables = Tables(local.resp, local.n_dk, n_wk, seen_dk, seen_wk)
+    tables = ExpectedCounts(local.resp, local.n_dk, n_wk, seen_dk, seen_wk)
     n_k = block.given.n_k.copy()
     prior = block.given.prior
     require_sound(piece, kernel(piece.blocks, 0, block.number, tables, n_k, prior))
@@ -335,7 +335,7 @@ def recount_block(
         local.n_dk[:] = 0
     empty = np.zeros((0, 0), local.n_dk.dtype)
     (n_wk,) = block.rows
-    tables = Tables(local.resp, local.n_dk, n_wk, empty, empty)
+    tables = ExpectedCounts(local.resp, local.n_dk, n_wk, empty, empty)
     kernels.recount_block(piece.blocks, 0, block.number, tables)
     return local, (block.rows, None)
 

@@ -171,7 +171,7 @@ def structured_scores(rows: F64, given: Globals, scores: F64) -> None:
         weigh(onto, project(rows[doc], given, onto), given, scores[doc])
 
 
-class Scratch(NamedTuple):
+class RowScratch(NamedTuple):
     """Working space of one row: see ``scratch_for``."""
 
     onto: F64
@@ -203,9 +203,9 @@ def invert(matrix: F64) -> float:
 
 
 @kernel()
-def scratch_for(n_nodes: int, depth: int) -> Scratch:
+def scratch_for(n_nodes: int, depth: int) -> RowScratch:
     """Return working space."""
-    return Scratch(
+    return RowScratch(
         np.empty(n_nodes),
         np.empty(n_nodes),
         np.empty(depth),
@@ -216,7 +216,7 @@ def scratch_for(n_nodes: int, depth: int) -> Scratch:
 
 
 @kernel()
-def place(chances: F64, given: Globals, scratch: Scratch) -> float:
+def place(chances: F64, given: Globals, scratch: RowScratch) -> float:
     """Set mean and cover of a row's coordinates to their best given q of slots.
 
     ``scratch.onto`` is from ``project``; ``passing`` becomes the nodes' marginals. Returns KL of
@@ -252,7 +252,7 @@ def place(chances: F64, given: Globals, scratch: Scratch) -> float:
 
 
 @kernel()
-def score(length: float, given: Globals, scratch: Scratch) -> None:
+def score(length: float, given: Globals, scratch: RowScratch) -> None:
     """Set ``scratch.scores`` to LM plus the expected log density of a row in each slot."""
     n_slots, depth = given.path.shape
     for slot in range(n_slots):
@@ -300,7 +300,7 @@ def meanfield_step(
 
 
 @kernel()
-def _add(chances: F64, given: Globals, scratch: Scratch, weighted: F64, sums: Sums) -> None:
+def _add(chances: F64, given: Globals, scratch: RowScratch, weighted: F64, sums: Sums) -> None:
     """Add a row's coordinates to the sums; ``weighted`` becomes its mean at every node."""
     n_slots, depth = given.path.shape
     weighted[:] = 0.0

@@ -30,7 +30,7 @@ from hiertopics.families.nested.slots import Nodes, fit_sticks, log_masses, node
 from hiertopics.families.nested.tree_state import TreeState
 from hiertopics.numeric.priors import GammaPrior
 
-Rows = F64
+DataRows = F64
 
 LOG_2_PI = float(np.log(2 * np.pi))
 ROUNDS = 2
@@ -124,12 +124,12 @@ def lay_out(rows: F64, n_shards: int) -> Data:
     return Data(rows, bounds, rows.sum(axis=0), float((rows**2).sum()))
 
 
-def parts_of(data: Data) -> list[Rows]:
+def parts_of(data: Data) -> list[DataRows]:
     """Return the rows of each shard."""
     return np.split(data.rows, data.shard_bounds[1:-1])
 
 
-def as_they_are(rows: Rows) -> Rows:
+def as_they_are(rows: DataRows) -> DataRows:
     """Build a piece, which is its rows."""
     return rows
 
@@ -139,7 +139,7 @@ def bounds(data: Data) -> dict[str, I64]:
     return {"chances": data.shard_bounds}
 
 
-def in_pieces(kind: type[State], data: Data, context: Context) -> Pieces[Rows, Any]:
+def in_pieces(kind: type[State], data: Data, context: Context) -> Pieces[DataRows, Any]:
     """Place the rows in pieces, for a tree of one node."""
     states = cut(kind.Local, kind.begun(data.n_docs), bounds(data))
     return context.place(as_they_are, parts_of(data), as_given, Each(states))
@@ -177,8 +177,8 @@ class PassMessage(NamedTuple):
 
     globals: Globals
     rounds: int
-    visit: Callable[[Rows, Any, PassMessage, Sums], float]
-    scores: Callable[[Rows, Any, PassMessage, F64], None]
+    visit: Callable[[DataRows, Any, PassMessage, Sums], float]
+    scores: Callable[[DataRows, Any, PassMessage, F64], None]
 
 
 def local_pass(state: State, model: Model, rounds: int = 1) -> tuple[Sums, float]:
@@ -199,11 +199,11 @@ def local_pass(state: State, model: Model, rounds: int = 1) -> tuple[Sums, float
     return sums, value
 
 
-def _local_step(rows: Rows, local: Any, message: PassMessage) -> tuple[Any, tuple[Sums, float]]:
+def _local_step(rows: DataRows, local: Any, message: PassMessage) -> tuple[Any, tuple[Sums, float]]:
     return local, _summed(rows, local, message)
 
 
-def _summed(rows: Rows, local: Any, message: PassMessage) -> tuple[Sums, float]:
+def _summed(rows: DataRows, local: Any, message: PassMessage) -> tuple[Sums, float]:
     """Do the local step of a piece's rows in place, if there are rounds."""
     n_columns, n_nodes = message.globals.axes.shape
     sums = Sums(
@@ -216,11 +216,11 @@ def _summed(rows: Rows, local: Any, message: PassMessage) -> tuple[Sums, float]:
     return sums, message.visit(rows, local, message, sums)
 
 
-def _visit(rows: Rows, local: Local, message: PassMessage, sums: Sums) -> float:
+def _visit(rows: DataRows, local: Local, message: PassMessage, sums: Sums) -> float:
     return float(structured_step(rows, 0, len(rows), message.globals, sums))
 
 
-def _scores(rows: Rows, local: Local, message: PassMessage, scores: F64) -> None:
+def _scores(rows: DataRows, local: Local, message: PassMessage, scores: F64) -> None:
     structured_scores(rows, message.globals, scores)
 
 
@@ -229,7 +229,7 @@ def slot_scores(state: State, model: Model) -> F64:
     return stacked(state.local.ask(_slot_scores, state.given(model, 1)))
 
 
-def _slot_scores(rows: Rows, local: Any, message: PassMessage) -> F64:
+def _slot_scores(rows: DataRows, local: Any, message: PassMessage) -> F64:
     scores = np.empty((len(rows), len(message.globals.path)))
     message.scores(rows, local, message, scores)
     return scores

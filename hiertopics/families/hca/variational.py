@@ -38,9 +38,7 @@ from hiertopics.contract.model import (
 from hiertopics.corpus.data.tree import NODE, OUTSIDE, ROOT, Tree
 from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.families.hca import moves, starts
-from hiertopics.families.hca.config import Inference as Inference
-from hiertopics.families.hca.config import Model as Model
-from hiertopics.families.hca.config import Settings
+from hiertopics.families.hca.config import Inference as Inference, Model as Model, Settings
 from hiertopics.families.hca.kernels import Globals, structured_scores
 from hiertopics.families.hca.simulate import simulate as simulate
 from hiertopics.families.hca.state import (

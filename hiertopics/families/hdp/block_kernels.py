@@ -44,7 +44,7 @@ class SweepInput(NamedTuple):
     key: np.uint64
 
 
-class Lists(NamedTuple):
+class DocumentLists(NamedTuple):
     """Topics that each document of a block uses, and how often.
 
     start, length: int64 [n_docs]. topic (as z), times float32: entries, those beyond a length 0.
@@ -60,7 +60,7 @@ class Lists(NamedTuple):
     token: I64
 
 
-class Scratch(NamedTuple):
+class BlockScratch(NamedTuple):
     """Memory of a draw: by topic, by lane, by place in a list; changes of a word's counts."""
 
     scaled: F32
@@ -97,8 +97,8 @@ def sweep_block(
     after: Topics,
     sweep_input: SweepInput,
     n_topics: int,
-    lists: Lists,
-    scratch: Scratch,
+    lists: DocumentLists,
+    scratch: BlockScratch,
     output: SweepOutput,
 ) -> int:
     """Redraw all tokens of a block; return how many moved.
@@ -385,7 +385,7 @@ def draw_from_all(scaled: F32, prior: F32, lanes: F32, rest: float) -> int:
 
 
 @kernel()
-def note_counts(n_docs: int, lists: Lists, output: SweepOutput) -> None:
+def note_counts(n_docs: int, lists: DocumentLists, output: SweepOutput) -> None:
     """Add the counts n_dk of a block's documents to ``SweepOutput``."""
     for doc in range(n_docs):
         for at in range(lists.start[doc], lists.start[doc] + lists.length[doc]):

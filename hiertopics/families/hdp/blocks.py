@@ -21,15 +21,15 @@ from hiertopics.contract.engine import Engine, Shared
 from hiertopics.contract.model import Context
 from hiertopics.families.hdp import block_kernels as kernels
 from hiertopics.families.hdp.block_kernels import (
-    Lists,
-    Scratch,
+    BlockScratch,
+    DocumentLists,
     SlotTopics,
     SweepInput,
     SweepOutput,
     Topics,
 )
 from hiertopics.families.hdp.block_layout import Piece, room_of
-from hiertopics.families.hdp.summary import Plan, ThetaRows, weigh
+from hiertopics.families.hdp.summary import Plan, TopicTheta, weigh
 from hiertopics.families.hdp.table_kernels import SMALL
 from hiertopics.families.hdp.topic_kernels import draw_masses, draw_proportions
 from hiertopics.numeric.differences import Difference, caught_up, difference, summed
@@ -131,7 +131,7 @@ def counts_of_documents(piece: Piece, local: Any, n_topics: int) -> Iterator[I32
         yield n_dk
 
 
-def weigh_documents(piece: Piece, local: Local, message: tuple[Plan, int]) -> ThetaRows:
+def weigh_documents(piece: Piece, local: Local, message: tuple[Plan, int]) -> TopicTheta:
     """Return theta of a piece's documents. message: how, and the number of topics."""
     plan, n_topics = message
     return weigh(counts_of_documents(piece, local, n_topics), plan, beside(piece.doc))
@@ -258,7 +258,7 @@ def sweep_piece(
     held, n_topics = message
 
     def redraw(
-        block: int, after: Topics, lists: Lists, scratch: Scratch, found: SweepOutput
+        block: int, after: Topics, lists: DocumentLists, scratch: BlockScratch, found: SweepOutput
     ) -> int:
         return kernels.sweep_block(
             piece, block, local.z, after, held, n_topics, lists, scratch, found
@@ -268,7 +268,7 @@ def sweep_piece(
     return Local(after), changes
 
 
-Redraw = Callable[[int, Any, Lists, Scratch, SweepOutput], int]
+Redraw = Callable[[int, Any, DocumentLists, BlockScratch, SweepOutput], int]
 """Redraws a block into the topics after the sweep; returns how many tokens moved."""
 
 
@@ -384,12 +384,12 @@ class CountChanges:
         return np.concatenate(cells), np.concatenate(amounts)
 
 
-def _lists(piece: Piece, n_topics: int, dtype: np.dtype[Any]) -> Lists:
+def _lists(piece: Piece, n_topics: int, dtype: np.dtype[Any]) -> DocumentLists:
     """Return memory for the largest block."""
     n_docs = int(np.diff(piece.block_doc).max(initial=0))
     rooms = np.concatenate([[0], np.cumsum(room_of(np.diff(piece.doc_ptr), n_topics))])
     room = int(np.diff(rooms[piece.block_doc]).max(initial=0))
-    return Lists(
+    return DocumentLists(
         np.empty(n_docs, np.int64),
         np.empty(n_docs, np.int64),
         np.zeros(room, dtype),
@@ -399,9 +399,9 @@ def _lists(piece: Piece, n_topics: int, dtype: np.dtype[Any]) -> Lists:
     )
 
 
-def _scratch(sweep_input: SweepInput, n_topics: int) -> Scratch:
+def _scratch(sweep_input: SweepInput, n_topics: int) -> BlockScratch:
     width = padded(n_topics)
-    return Scratch(
+    return BlockScratch(
         np.zeros(width, np.float32),
         np.zeros(LANES, np.float32),
         np.zeros(width, np.float32),

@@ -23,7 +23,6 @@ from hiertopics.families.flat.seats import TableHistograms
 from hiertopics.families.hdp import burst_learning, gibbs_aside
 from hiertopics.families.hdp.gibbs import Settings
 from hiertopics.families.hdp.gibbs_aside import DRAWN, HELD, LEARNING, HeldTopics, JoiningDocument
-from hiertopics.numeric.pitman_yor import log_stirling
 from hiertopics.numeric.pitman_yor_kernels import Stirling
 
 
@@ -81,10 +80,8 @@ def redraw_process(
         return
     if state.burst_stage == LEARNING and burst_learning.is_due(iteration, repeats):
         _learn(state, data, context, documents)
-    draws = state.burst_stage == DRAWN and iteration % seats.EVERY == 0
-    if draws and iteration > settings.inference.hyper_start:
-        of_tables = partial(documents.seated, state)
-        state.redraw_process(of_tables, repeats, context.rng("bursts"))
+    if state.burst_stage == DRAWN and iteration > settings.inference.hyper_start:
+        state.redraw_process(partial(documents.seated, state), repeats, context)
 
 
 def _learn(state: Any, data: Any, context: Context, documents: Documents) -> None:
@@ -102,10 +99,11 @@ def _held_topics(state: Any, data: Any, documents: Documents) -> HeldTopics:
     return HeldTopics(state.n_wk, n_k, word, doc, state.process)
 
 
-def shown_of(state: Any, data: Any, documents: Documents) -> tuple[float, float]:
-    """Return tables per token, and how many times as likely a word is that was used once."""
-    lengths, n_tables = _seen_lengths(state, data, documents), int(state.n_k.sum())
-    return seats.shown_of(state.process, n_tables, lengths, repeats_in(data))
+def columns_of(
+    state: StagedDraw, data: Any, n_tables: int, documents: Documents
+) -> tuple[float, float, float, float]:
+    """Return what metrics.jsonl says of bursts, see ``BurstyDraw``."""
+    return state.columns(n_tables, _seen_lengths(state, data, documents), repeats_in(data))
 
 
 def _seen_lengths(state: Any, data: Any, documents: Documents) -> I64:
@@ -120,7 +118,7 @@ def with_bursts(
     found: Summary, state: Any, data: Any, context: Context, documents: Documents
 ) -> Summary:
     """Return a summary with a and b beside the topics, and notes on them."""
-    times = shown_of(state, data, documents)[1]
+    times = columns_of(state, data, int(state.n_k.sum()), documents)[-1]
     if state.burst_stage == LEARNING:
         n_aside = len(gibbs_aside.documents_aside(documents.tables(state), data))
         found = found.noting(f"{n_aside} documents were still put aside: their theta is the prior")
@@ -131,8 +129,8 @@ def log_chance(state: Any, data: Any, documents: Documents) -> float:
     """Return the log probability of seatings; without documents that are put aside."""
     longer = more_than(np.bincount(_seen_lengths(state, data, documents)))
     repeats = repeats_in(data)._replace(longer=longer)
-    stirling = log_stirling(repeats.counts, state.burst_discount)
-    return seats.log_chance(state.process, documents.seated(state, stirling), repeats, stirling)
+    found: float = state.log_chance(partial(documents.seated, state), repeats)
+    return found
 
 
 def misstaged(state: Any, data: Any, documents: Documents) -> str | None:

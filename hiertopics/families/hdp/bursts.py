@@ -24,8 +24,14 @@ from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import Data, InCells
 from hiertopics.families.flat.prediction import BURSTS_EXTRA, EXTRA, infer_bursty
 from hiertopics.families.flat.summary import document_weights
-from hiertopics.families.hdp import burst_learning, bursty, estimates, few_bursty, posteriors
-from hiertopics.families.hdp import summary as common
+from hiertopics.families.hdp import (
+    burst_learning,
+    bursty,
+    estimates,
+    few_bursty,
+    posteriors,
+    summary as common,
+)
 from hiertopics.families.hdp.beginnings import Begin, fields_of
 from hiertopics.families.hdp.burst_learning import AsideDocument
 from hiertopics.families.hdp.bursty import HELD, LEARNING, UNLEARNED, ReturnInput

@@ -22,7 +22,7 @@ from hiertopics.families.flat import burst_kernels, variational
 from hiertopics.families.flat.burst_kernels import TableRule
 from hiertopics.families.flat.bursts import Plan
 from hiertopics.families.flat.config import ModelSettings
-from hiertopics.families.flat.kernels import PseudoCounts, Tables
+from hiertopics.families.flat.kernels import ExpectedCounts, PseudoCounts
 from hiertopics.families.flat.layout import Block, Data, InCells, Piece, room_of
 from hiertopics.families.flat.variational import Responsibilities, RowsOfPairs, SweepVariant, Table
 from hiertopics.families.hdp.burst_learning import FOLD
@@ -82,28 +82,43 @@ def _visit_tables(visit: Callable[..., Any], piece: Piece, local: Any, block: Bl
     return visit(piece._replace(blocks=blocks), local, block)
 
 
-def start(
-    data: Data, n_topics: int, context: Context, dtype: DTypeLike = np.float32
-) -> Responsibilities:
-    """Return the result of ``variational.start``, with a table for each token."""
-    return _with_tables(variational.start(data, n_topics, context, dtype))
+def with_tables(plain: SweepVariant, as_bursty: Callable[..., Any]) -> SweepVariant:
+    """Return a variant that begins with a table for each token; its pairs have room for these.
 
+    as_bursty: a task that gives plain states of pieces their tables.
+    """
 
-def begun(
-    data: Data,
-    rows: RowsOfPairs,
-    messages: Sequence[Any],
-    n_topics: int,
-    context: Context,
-    dtype: DTypeLike = np.float32,
-) -> Responsibilities:
-    """Return the result of ``variational.begun``, with a table for each token."""
-    return _with_tables(variational.begun(data, rows, messages, n_topics, context, dtype))
+    def start(
+        data: Data, n_topics: int, context: Context, dtype: DTypeLike = np.float32
+    ) -> Responsibilities:
+        return bursty_now(plain.start(data, n_topics, context, dtype))
 
+    def begun(
+        data: Data,
+        rows: RowsOfPairs,
+        messages: Sequence[Any],
+        n_topics: int,
+        context: Context,
+        dtype: DTypeLike = np.float32,
+    ) -> Responsibilities:
+        return bursty_now(plain.begun(data, rows, messages, n_topics, context, dtype))
 
-def _with_tables(state: Responsibilities) -> Responsibilities:
-    state.local.step(as_bursty, None)
-    return state
+    def bursty_now(state: Responsibilities) -> Responsibilities:
+        state.local.step(as_bursty, None)
+        return state
+
+    def memory(corpus: Bags, settings: ModelSettings) -> int:
+        tables = 0 if isinstance(corpus, Shelf) else 4 * corpus.n_pairs
+        return plain.memory(corpus, settings) + tables
+
+    return plain._replace(
+        start=start,
+        begun=begun,
+        besides=fields,
+        memory=memory,
+        pair_bytes=lambda n_topics: plain.pair_bytes(n_topics) + 4,
+        sized=sized,
+    )
 
 
 def as_bursty(piece: InCells, local: variational.Local, _: None) -> tuple[Local, None]:
@@ -148,7 +163,7 @@ def _swept(kernel: Any, piece: InCells, local: Local, block: Block) -> tuple[Loc
     seen_dk = local.seen_dk
     if seen_dk is None:
         seen_dk = room_of(piece).zeros((piece.n_docs, seen_wk.shape[1]), n_wk.dtype)
-    tables = Tables(local.resp, local.n_dk, n_wk, seen_dk, seen_wk)
+    tables = ExpectedCounts(local.resp, local.n_dk, n_wk, seen_dk, seen_wk)
     n_k, prior, seating = block.given
     moved = n_k.copy()
     bad_doc = kernel(
@@ -261,19 +276,8 @@ def _join(piece: Piece, local: Local, return_input: ReturnInput) -> tuple[Local,
     return local, None
 
 
-def memory(corpus: Bags, settings: ModelSettings) -> int:
-    """Return the bytes of responsibilities, tables and counts."""
-    tables = 0 if isinstance(corpus, Shelf) else 4 * corpus.n_pairs
-    return variational.memory(corpus, settings) + tables
-
-
-def pair_bytes(n_topics: int) -> int:
-    """Return the bytes of a pair's responsibilities and tables."""
-    return variational.pair_bytes(n_topics) + 4
-
-
-ZERO = SweepVariant(
-    Local, start, begun, fields, sweep, recount_now_and_then, spread, memory, pair_bytes, sized
+ZERO = with_tables(variational.ZERO, as_bursty)._replace(
+    Local=Local, sweep=sweep, recount_now_and_then=recount_now_and_then, spread=spread
 )
 """q(z) of tables sees the means of the counts alone."""
 

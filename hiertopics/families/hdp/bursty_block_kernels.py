@@ -20,8 +20,8 @@ from hiertopics.families.flat.burst_kernels import total_of
 from hiertopics.families.flat.seat_kernels import EMPTY, Seats, odds_of_another
 from hiertopics.families.flat.sweep_kernels import last_place
 from hiertopics.families.hdp.block_kernels import (
-    Lists,
-    Scratch,
+    BlockScratch,
+    DocumentLists,
     SlotTopics,
     SweepInput,
     SweepOutput,
@@ -60,9 +60,9 @@ def sweep_block(
     sweep_input: SweepInput,
     table_input: TableInput,
     n_topics: int,
-    lists: Lists,
+    lists: DocumentLists,
     all_tables: I64,
-    scratch: Scratch,
+    scratch: BlockScratch,
     output: SweepOutput,
 ) -> int:
     """Redraw all tables of a block; return how many changed their topic.

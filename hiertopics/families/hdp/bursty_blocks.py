@@ -20,11 +20,10 @@ from hiertopics.contract.model import Context
 from hiertopics.families.flat import seats
 from hiertopics.families.flat.seat_kernels import EMPTY, Seats
 from hiertopics.families.flat.seats import TableHistograms
-from hiertopics.families.hdp import block_kernels, blocks
-from hiertopics.families.hdp import bursty_block_kernels as kernels
+from hiertopics.families.hdp import block_kernels, blocks, bursty_block_kernels as kernels
 from hiertopics.families.hdp.block_kernels import (
-    Lists,
-    Scratch,
+    BlockScratch,
+    DocumentLists,
     SlotTopics,
     SweepInput,
     SweepOutput,
@@ -141,7 +140,11 @@ def sweep_piece(piece: Piece, local: Local, message: Message) -> tuple[Local, Sw
     all_tables = np.empty(int(np.diff(piece.block_doc).max(initial=0)), np.int64)
 
     def redraw(
-        block: int, after: SlotTopics, lists: Lists, scratch: Scratch, found: SweepOutput
+        block: int,
+        after: SlotTopics,
+        lists: DocumentLists,
+        scratch: BlockScratch,
+        found: SweepOutput,
     ) -> int:
         return kernels.sweep_block(
             piece, block, local.z, after, held, tables, n_topics, lists, all_tables, scratch, found

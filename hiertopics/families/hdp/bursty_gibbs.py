@@ -110,8 +110,8 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     burst_stages.redraw_process(state, data, settings, context, DOCUMENTS)
     counts = topic_counts(state.n_k, state.n_tables)
     eta = state.word_mass / data.n_words
-    shown = burst_stages.shown_of(state, data, DOCUMENTS)
-    return state, Info(*counts, state.alpha, state.gamma, eta, moved, *state.process, *shown)
+    shown = burst_stages.columns_of(state, data, int(state.n_k.sum()), DOCUMENTS)
+    return state, Info(*counts, state.alpha, state.gamma, eta, moved, *shown)
 
 
 def sized(state: State, data: Data) -> Data:

@@ -115,8 +115,8 @@ def step(state: State, data: Blocks, settings: Settings, context: Context) -> tu
     )
     plain = partial.iterate(state, data, settings, context, way)
     burst_stages.redraw_process(state, data, settings, context, DOCUMENTS)
-    shown = burst_stages.shown_of(state, data, DOCUMENTS)
-    return state, Info(*plain, *state.process, *shown)
+    shown = burst_stages.columns_of(state, data, int(state.n_k.sum()), DOCUMENTS)
+    return state, Info(*plain, *shown)
 
 
 def sized(state: State, data: Blocks) -> Blocks:

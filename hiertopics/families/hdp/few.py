@@ -9,7 +9,7 @@ whatever the truncation.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated, Any, NamedTuple
 
@@ -47,7 +47,7 @@ from hiertopics.families.flat.variational import (
     settled,
 )
 from hiertopics.families.hdp import few_kernels as kernels
-from hiertopics.families.hdp.few_kernels import Counts, Tables, Thinning
+from hiertopics.families.hdp.few_kernels import Counts, EntryCounts, Thinning
 from hiertopics.numeric.lanes import padded
 from hiertopics.numeric.streams import new_key
 
@@ -385,16 +385,29 @@ def with_room(piece: InCells, local: Local) -> Local:
 
 def sweep_block(piece: InCells, local: Any, block: Block) -> tuple[Any, Any]:
     """Sweep a block; answer with the move of the topic totals."""
+    _, prior, (thinning, _) = block.given
+
+    def visit(counts: EntryCounts, n_k: F64) -> int:
+        return kernels.sweep_block(piece.blocks, 0, block.number, counts, n_k, prior, thinning)
+
+    return swept(piece, local, block, visit)
+
+
+def swept(
+    piece: InCells, local: Any, block: Block, visit: Callable[[EntryCounts, F64], int]
+) -> tuple[Any, Any]:
+    """Return the state and the answer after ``visit`` has swept a block.
+
+    visit: moves the counts and the topic totals [T], and returns what ``require_sound`` takes.
+    """
     n_wk, seen_wk = block.rows
     seen_dk = local.seen_dk
     if seen_dk is None:
         seen_dk = room_of(piece).zeros((piece.n_docs, seen_wk.shape[1]), n_wk.dtype)
-    tables = Tables(local.topic, local.share, local.n_dk, n_wk, seen_dk, seen_wk)
-    n_k, prior, (thinning, _) = block.given
+    counts = EntryCounts(local.topic, local.share, local.n_dk, n_wk, seen_dk, seen_wk)
+    n_k = block.given[0]
     moved = n_k.copy()
-    variational.require_sound(
-        piece, kernels.sweep_block(piece.blocks, 0, block.number, tables, moved, prior, thinning)
-    )
+    variational.require_sound(piece, visit(counts, moved))
     kept = seen_dk if seen_dk.shape[1] else None
     return local._replace(seen_dk=kept), ((n_wk, seen_wk), moved - n_k)
 

@@ -6,20 +6,17 @@ weighed at each visit, so that tables are those of all responsibilities.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
+from hiertopics.base.arrays import F64
 from hiertopics.base.axes import Axes
 from hiertopics.contract.model import Context
-from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.families.flat import variational
-from hiertopics.families.flat.config import ModelSettings
 from hiertopics.families.flat.kernels import PseudoCounts
-from hiertopics.families.flat.layout import Block, Data, InCells, Piece, room_of
-from hiertopics.families.flat.variational import Responsibilities, RowsOfPairs, SweepVariant
+from hiertopics.families.flat.layout import Block, Data, InCells, Piece
 from hiertopics.families.hdp import bursty, few, few_kernels
 from hiertopics.families.hdp.bursty import (
     ReturnInput,
@@ -30,7 +27,7 @@ from hiertopics.families.hdp.bursty import (
     tables_of_tokens,
 )
 from hiertopics.families.hdp.few import ROOM, Table, Visits, has_entries
-from hiertopics.families.hdp.few_kernels import Tables
+from hiertopics.families.hdp.few_kernels import EntryCounts
 
 
 class Local(NamedTuple):
@@ -50,28 +47,6 @@ class Local(NamedTuple):
         """Raise ValueError where there is room for another number of entries."""
         if self.share.shape[1] not in (0, ROOM):
             raise ValueError(f"share has room for {self.share.shape[1]} entries, not {ROOM}")
-
-
-def start(data: Data, n_topics: int, context: Context, dtype: DTypeLike) -> Responsibilities:
-    """Return the result of ``few.start``, with a table for each token."""
-    return _with_tables(few.start(data, n_topics, context, dtype))
-
-
-def begun(
-    data: Data,
-    rows: RowsOfPairs,
-    messages: Sequence[Any],
-    n_topics: int,
-    context: Context,
-    dtype: DTypeLike,
-) -> Responsibilities:
-    """Return the result of ``few.begun``, with a table for each token."""
-    return _with_tables(few.begun(data, rows, messages, n_topics, context, dtype))
-
-
-def _with_tables(state: Responsibilities) -> Responsibilities:
-    state.local.step(as_bursty, None)
-    return state
 
 
 def as_bursty(piece: InCells, local: few.Local, _: None) -> tuple[Local, None]:
@@ -103,19 +78,13 @@ def sweep(
 
 
 def _sweep_block(piece: InCells, local: Local, block: Block) -> tuple[Local, Any]:
-    n_wk, seen_wk = block.rows
-    seen_dk = local.seen_dk
-    if seen_dk is None:
-        seen_dk = room_of(piece).zeros((piece.n_docs, seen_wk.shape[1]), n_wk.dtype)
-    tables = Tables(local.topic, local.share, local.n_dk, n_wk, seen_dk, seen_wk)
-    n_k, prior, (thinning, seating) = block.given
-    moved = n_k.copy()
-    bad_doc = few_kernels.sweep_block(
-        piece.blocks, 0, block.number, tables, moved, prior, thinning, local.pair_tables, seating
-    )
-    variational.require_sound(piece, bad_doc)
-    kept = seen_dk if seen_dk.shape[1] else None
-    return local._replace(seen_dk=kept), ((n_wk, seen_wk), moved - n_k)
+    _, prior, (thinning, seating) = block.given
+    of_tables = (prior, thinning, local.pair_tables, seating)
+
+    def visit(counts: EntryCounts, n_k: F64) -> int:
+        return few_kernels.sweep_block(piece.blocks, 0, block.number, counts, n_k, *of_tables)
+
+    return few.swept(piece, local, block, visit)
 
 
 VISITS = Visits(
@@ -168,27 +137,7 @@ def _join(piece: Piece, local: Local, return_input: ReturnInput) -> tuple[Local,
     return local, None
 
 
-def memory(corpus: Bags, settings: ModelSettings) -> int:
-    """Return the bytes of entries, tables and counts, and of the summary."""
-    tables = 0 if isinstance(corpus, Shelf) else 4 * corpus.n_pairs
-    return few.memory(corpus, settings) + tables
-
-
-def pair_bytes(n_topics: int) -> int:
-    """Return the bytes of a pair's entries and tables."""
-    return few.pair_bytes(n_topics) + 4
-
-
-FEW = SweepVariant(
-    Local,
-    start,
-    begun,
-    bursty.fields,
-    sweep,
-    recount_now_and_then,
-    spread,
-    memory,
-    pair_bytes,
-    bursty.sized,
+FEW = bursty.with_tables(few.FEW, as_bursty)._replace(
+    Local=Local, sweep=sweep, recount_now_and_then=recount_now_and_then, spread=spread
 )
 """q(z) of tables sees the means of the counts alone, and is kept as a few entries."""

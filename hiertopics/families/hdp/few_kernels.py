@@ -15,8 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.base.arrays import F32, F64, I32
-from hiertopics.families.flat.burst_kernels import TableRule, seated, total_of
-from hiertopics.families.flat.burst_kernels import at_least_once as row_at_least_once
+from hiertopics.families.flat.burst_kernels import (
+    TableRule,
+    at_least_once as row_at_least_once,
+    seated,
+    total_of,
+)
 from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import Cells
 from hiertopics.numeric.jit import kernel
@@ -37,8 +41,8 @@ FINER = np.float32(0.5)
 """By what it shrinks where none does, which is rare: all shares are small then."""
 
 
-class Tables(NamedTuple):
-    """The arrays that a sweep moves.
+class EntryCounts(NamedTuple):
+    """A few entries of responsibilities and the expected counts, which a sweep moves.
 
     topic uint16 or uint32, share float32 [n_pairs, room]: entries. n_dk [n_docs, T], n_wk
     [n_words, T]; seen_dk and seen_wk likewise, or tables without columns where indicators are not
@@ -70,7 +74,7 @@ def sweep_block(
     cells: Cells,
     doc_shard: int,
     word_shard: int,
-    tables: Tables,
+    tables: EntryCounts,
     n_k: F64,
     pseudo_counts: PseudoCounts,
     thinning: Thinning,

@@ -27,8 +27,7 @@ from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.base.axes import POSITIVE, Axes
 from hiertopics.contract.chains import Chains
 from hiertopics.contract.engine import Each, Pieces, joined
-from hiertopics.contract.model import Backend, Context, Summary
-from hiertopics.contract.model import Settings as SettingsOf
+from hiertopics.contract.model import Backend, Context, Settings as SettingsOf, Summary
 from hiertopics.contract.states import Arrays
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.seedwords import Seeds, seeds_in
@@ -52,8 +51,7 @@ from hiertopics.families.flat.concentrations import (
 from hiertopics.families.flat.config import Hold, HyperStart, ReorderSticks, Sweep, Truncation
 from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import Data, Piece, dealt, lay_out, sharded
-from hiertopics.families.flat.prediction import EXTRA
-from hiertopics.families.flat.prediction import infer as infer
+from hiertopics.families.flat.prediction import EXTRA, infer as infer
 from hiertopics.families.flat.sticks import log_remainders, redraw_order, weights_from_fractions
 from hiertopics.families.flat.summary import notes_on_shards, summary_bytes, topic_counts
 from hiertopics.families.flat.token_kernels import count_tokens
@@ -68,10 +66,11 @@ from hiertopics.families.flat.tokens import (
     sweep_block,
 )
 from hiertopics.families.flat.variational import prior_of_blocks
-from hiertopics.families.hdp import gibbs_kernels as kernels
-from hiertopics.families.hdp import summary as common
-from hiertopics.families.hdp.simulate import draw_hyperparameters as draw_hyperparameters
-from hiertopics.families.hdp.simulate import simulate as simulate
+from hiertopics.families.hdp import gibbs_kernels as kernels, summary as common
+from hiertopics.families.hdp.simulate import (
+    draw_hyperparameters as draw_hyperparameters,
+    simulate as simulate,
+)
 from hiertopics.numeric.mixtures import log_rising
 from hiertopics.numeric.priors import GammaPrior
 from hiertopics.settings.config import UNOFFERED, Iterations, SamplerConfig

@@ -32,8 +32,7 @@ from hiertopics.base.arrays import F32, F64, I32, I64
 from hiertopics.base.axes import Axes
 from hiertopics.contract.chains import Chains
 from hiertopics.contract.engine import Each, Pieces, Shared
-from hiertopics.contract.model import Backend, Context, Sharded, Summary
-from hiertopics.contract.model import Settings as SettingsOf
+from hiertopics.contract.model import Backend, Context, Settings as SettingsOf, Sharded, Summary
 from hiertopics.contract.states import Arrays, of_pieces
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.seedwords import seeds_in
@@ -48,8 +47,7 @@ from hiertopics.families.flat.config import PosteriorInference
 from hiertopics.families.flat.prediction import EXTRA
 from hiertopics.families.flat.summary import by_size, topic_counts
 from hiertopics.families.flat.tokens import in_chains
-from hiertopics.families.hdp import blocks, gibbs, gibbs_kernels
-from hiertopics.families.hdp import summary as common
+from hiertopics.families.hdp import blocks, gibbs, gibbs_kernels, summary as common
 from hiertopics.families.hdp.block_layout import Blocks, Piece, lay_out, made_piece
 from hiertopics.families.hdp.blocks import Local
 from hiertopics.families.hdp.gibbs import Inference, Info, Model, Settings

@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hiertopics.base.arrays import F64, Floats
-from hiertopics.contract.model import Context
-from hiertopics.contract.model import Settings as SettingsOf
+from hiertopics.contract.model import Context, Settings as SettingsOf
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.concentrations import step_concentration
 from hiertopics.families.flat.config import Model, PointInference

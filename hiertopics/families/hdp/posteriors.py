@@ -18,11 +18,9 @@ from scipy.special import digamma
 from hiertopics.base.arrays import F64, Floats
 from hiertopics.base.axes import POSITIVE, Axes
 from hiertopics.contract.model import Context
-from hiertopics.families.flat import moments as m
-from hiertopics.families.flat import variational
+from hiertopics.families.flat import moments as m, variational
 from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR
-from hiertopics.families.flat.config import ModelSettings
-from hiertopics.families.flat.config import PosteriorSettings as Settings
+from hiertopics.families.flat.config import ModelSettings, PosteriorSettings as Settings
 from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import Data, Piece
 from hiertopics.families.flat.sticks import fit_sticks, geometric_weights, mean_weights

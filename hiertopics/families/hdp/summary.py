@@ -20,6 +20,7 @@ from hiertopics.contract.engine import Pieces
 from hiertopics.contract.model import Summary
 from hiertopics.families.flat.summary import (
     Entries,
+    EntriesWriter,
     TopicsBySize,
     by_size,
     document_weights,
@@ -59,7 +60,7 @@ class Plan(NamedTuple):
         return len(self.topics.live) + self.outside
 
 
-class ThetaRows(NamedTuple):
+class TopicTheta(NamedTuple):
     """Theta of some documents.
 
     n_docs: int64, in how many documents each column has at least a token's share. dropped: float64,
@@ -77,16 +78,15 @@ def planned(topics: TopicsBySize, doc_prior: F64, n_docs: int) -> Plan:
     return Plan(topics, doc_prior, n_docs * n_columns <= MOST_ENTRIES)
 
 
-def weigh_rows(n_dk: Numbers, plan: Plan, room: Room) -> ThetaRows:
+def weigh_rows(n_dk: Numbers, plan: Plan, room: Room) -> TopicTheta:
     """Return theta of documents with these (expected) counts [n, T]."""
     step = max(1, CELLS // n_dk.shape[1])
     return weigh((n_dk[first : first + step] for first in range(0, len(n_dk), step)), plan, room)
 
 
-def weigh(blocks: Iterable[Numbers], plan: Plan, room: Room) -> ThetaRows:
+def weigh(blocks: Iterable[Numbers], plan: Plan, room: Room) -> TopicTheta:
     """Return theta of documents whose (expected) counts come in blocks [n, T]."""
-    values, columns = room.growing(np.float64), room.growing(np.int32)
-    lengths, n_docs = [np.empty(0, np.int64)], np.zeros(plan.n_columns, np.int64)
+    writer, n_docs = EntriesWriter(room), np.zeros(plan.n_columns, np.int64)
     dropped = np.zeros(len(plan.topics.dropped))
     for n_dk in blocks:
         weights = document_weights(n_dk, plan.doc_prior)
@@ -100,11 +100,8 @@ def weigh(blocks: Iterable[Numbers], plan: Plan, room: Room) -> ThetaRows:
         if not plan.entire:
             theta = _without_prior(n_dk, n_tokens, plan)
         stored = theta > 0 if not plan.entire else np.ones(theta.shape, np.bool_)
-        values.append(theta[stored])
-        columns.append(np.nonzero(stored)[1])
-        lengths.append(stored.sum(axis=1))
-    entries = Entries(values.done(), columns.done(), np.concatenate(lengths))
-    return ThetaRows(entries, n_docs, dropped)
+        writer.add_stored(theta, stored)
+    return TopicTheta(writer.done(), n_docs, dropped)
 
 
 def _without_prior(n_dk: Numbers, n_tokens: F64, plan: Plan) -> F64:
@@ -161,12 +158,12 @@ def named(summary: Summary, plan: Plan, names: Mapping[int, str]) -> Summary:
     return replace(summary, names=found).noting(*notes)
 
 
-def _weigh(piece: Any, local: Any, plan: Plan) -> ThetaRows:
+def _weigh(piece: Any, local: Any, plan: Plan) -> TopicTheta:
     return weigh_rows(local.n_dk, plan, beside(local.n_dk))
 
 
 def summarise_counts(
-    parts: Sequence[ThetaRows], plan: Plan, n_wk: Numbers, word_prior: F64
+    parts: Sequence[TopicTheta], plan: Plan, n_wk: Numbers, word_prior: F64
 ) -> Summary:
     """Return live topics, largest first, as roots; the others as one row outside.
 
@@ -194,7 +191,7 @@ def _mean(mass: F64, rows: F64) -> F64:
 
 
 def _with_theta(
-    parts: Sequence[ThetaRows], plan: Plan, rows: F64, n_tokens: F64, prior: F64, room: Room
+    parts: Sequence[TopicTheta], plan: Plan, rows: F64, n_tokens: F64, prior: F64, room: Room
 ) -> Summary:
     """Return the summary of these rows of words, and of theta that was made in parts."""
     n_docs = np.asarray(sum(part.n_docs for part in parts))
@@ -207,7 +204,7 @@ def _with_theta(
 
 
 def summarise_tokens(
-    parts: Sequence[ThetaRows], plan: Plan, n_wk: I32, word_prior: F64, room: Room
+    parts: Sequence[TopicTheta], plan: Plan, n_wk: I32, word_prior: F64, room: Room
 ) -> Summary:
     """Return the result of ``summarise_counts`` for whole counts.
 

@@ -38,8 +38,8 @@ OPEN = np.float32(-1.0)
 """Stands for a draw that is not finished."""
 
 
-class Cells(NamedTuple):
-    """Cells of some words: word, topic, first bits, the word's key, and 1 / b."""
+class CellDraws(NamedTuple):
+    """Cells of words whose draws go on: word, topic, first bits, the word's key, and 1 / b."""
 
     word: I64
     topic: I64
@@ -58,7 +58,7 @@ def draw_masses(
     """
     n_topics = n_wk.shape[1]
     total, room = np.zeros(n_topics), WORDS_AT_ONCE * n_topics
-    cells = Cells(
+    cells = CellDraws(
         np.empty(room, np.int64),
         np.empty(room, np.int64),
         np.empty(room, np.uint32),
@@ -88,7 +88,7 @@ def draw_masses(
 
 @kernel()
 def list_cells(
-    word: int, counts: I32, shape: float, key: np.uint64, begun: U32, cells: Cells, n_cells: int
+    word: int, counts: I32, shape: float, key: np.uint64, begun: U32, cells: CellDraws, n_cells: int
 ) -> int:
     """List the cells of a word that have tokens or exceed ``TINY``; return how many there are now.
 

@@ -69,8 +69,12 @@ from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import Data, Piece, sharded
 from hiertopics.families.flat.prediction import EXTRA, infer
 from hiertopics.families.flat.summary import document_weights, merge_extra, topic_counts
-from hiertopics.families.flat.variational import ZERO, Responsibilities, SweepVariant
-from hiertopics.families.flat.variational import prepare as prepare
+from hiertopics.families.flat.variational import (
+    ZERO,
+    Responsibilities,
+    SweepVariant,
+    prepare as prepare,
+)
 from hiertopics.families.hdp import (
     beginnings,
     bursts,
@@ -79,8 +83,8 @@ from hiertopics.families.hdp import (
     few_bursty,
     point_estimates,
     posteriors,
+    summary as common,
 )
-from hiertopics.families.hdp import summary as common
 from hiertopics.families.hdp.beginnings import Begin, fields_of, with_all, with_few
 from hiertopics.families.hdp.few import FEW, are_many
 from hiertopics.families.hdp.simulate import simulate

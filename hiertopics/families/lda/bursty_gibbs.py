@@ -27,8 +27,7 @@ from hiertopics.families.flat.seats import TableHistograms
 from hiertopics.families.flat.tokens import in_chains
 from hiertopics.families.lda import bursty_kernels, gibbs
 from hiertopics.families.lda.config import Settings
-from hiertopics.families.lda.gibbs_kernels import Tables, Tokens
-from hiertopics.numeric.pitman_yor import log_stirling
+from hiertopics.families.lda.gibbs_kernels import PaddedTopics, Tokens
 from hiertopics.numeric.pitman_yor_kernels import Stirling
 
 
@@ -125,16 +124,13 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     repeats = data.repeats
     if context.iteration > repeats.start:
         alpha = np.array(np.broadcast_to(state.alpha, settings.model.n_topics), np.float64)
-        counts = Tables(state.z, state.n_wk, state.n_k)
+        counts = PaddedTopics(state.z, state.n_wk, state.n_k)
         how = (alpha, state.eta, seats.seats_of(state.process, repeats), context.rng("tables"))
         bursty_kernels.seat_documents(data.cells, counts, *how)
-        held = context.iteration <= settings.inference.hyper_start
-        if repeats.there and not held and context.iteration % seats.EVERY == 0:
-            of_tables = partial(seated, state, data)
-            state.redraw_process(of_tables, repeats, context.rng("bursts"))
+        if context.iteration > settings.inference.hyper_start:
+            state.redraw_process(partial(seated, state, data), repeats, context)
     in_use = int((state.n_k > 0).sum())
-    shown = (*state.process, *shown_of(state, data))
-    return state, Info(in_use, info.alpha, info.eta, info.moved, *shown)
+    return state, Info(in_use, info.alpha, info.eta, info.moved, *columns_of(state, data))
 
 
 def seated(state: State, data: Data, stirling: Stirling) -> TableHistograms:
@@ -144,25 +140,24 @@ def seated(state: State, data: Data, stirling: Stirling) -> TableHistograms:
     return TableHistograms(pairs, np.bincount(as_tokens(state, data).data.doc_lengths))
 
 
-def shown_of(state: State, data: Data) -> tuple[float, float]:
-    """Return tables per token, and how many times as likely a word is that was used once."""
-    return seats.shown_of(state.process, int(state.n_k.sum()), data.doc_lengths, data.repeats)
+def columns_of(state: State, data: Data) -> tuple[float, float, float, float]:
+    """Return what metrics.jsonl says of bursts, see ``BurstyDraw``."""
+    return state.columns(int(state.n_k.sum()), data.doc_lengths, data.repeats)
 
 
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
     """Return topics and theta of tables, with a and b beside the topics."""
     tables = as_tokens(state, data)
     found = gibbs.summarise(tables.state, tables.data, settings, context)
-    times = shown_of(state, data)[1]
+    times = columns_of(state, data)[-1]
     return seats.with_process(found, state.process, times, data.repeats, context.iteration)
 
 
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
     """Return the log joint of tokens, tables and topics (theory/bursts 9)."""
-    stirling = log_stirling(data.repeats.counts, state.burst_discount)
-    found, tables = seated(state, data, stirling), as_tokens(state, data)
+    tables = as_tokens(state, data)
     of_topics = gibbs.objective(tables.state, tables.data, settings, context)
-    return of_topics + seats.log_chance(state.process, found, data.repeats, stirling)
+    return of_topics + state.log_chance(partial(seated, state, data), data.repeats)
 
 
 def flaw(state: State, data: Data, settings: Settings) -> str | None:

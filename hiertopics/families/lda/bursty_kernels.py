@@ -8,13 +8,18 @@ from hiertopics.base.arrays import F64
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.seat_kernels import Seats, seat_document
 from hiertopics.families.flat.sweep_kernels import BLOCK
-from hiertopics.families.lda.gibbs_kernels import Tables
+from hiertopics.families.lda.gibbs_kernels import PaddedTopics
 from hiertopics.numeric.jit import kernel
 
 
 @kernel()
 def seat_documents(
-    cells: Cells, tables: Tables, alpha: F64, eta: float, seats: Seats, rng: np.random.Generator
+    cells: Cells,
+    tables: PaddedTopics,
+    alpha: F64,
+    eta: float,
+    seats: Seats,
+    rng: np.random.Generator,
 ) -> None:
     """Let tables of all documents come or go. tables.z: topics of slots. alpha: [n_topics]."""
     z, n_wk, n_k = tables

@@ -16,8 +16,8 @@ from hiertopics.families.flat.bursts import (
     BurstStart,
     DrawnDiscount,
 )
-from hiertopics.families.flat.config import Sweep
-from hiertopics.settings.config import HELD, IdleShards, Iterations, SamplerConfig
+from hiertopics.families.flat.config import Sweep, WordPseudoCount
+from hiertopics.settings.config import HELD, UNOFFERED, IdleShards, Iterations, SamplerConfig
 from hiertopics.settings.former import Former, Switch
 
 
@@ -31,12 +31,13 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         ]
         | None
     ) = None
-    eta: Annotated[float, Meta(gt=0, description="Pseudo-count of each word in each topic.")] = 0.1
+    eta: WordPseudoCount = 0.1
     prior: Annotated[
         Literal["symmetric", "asymmetric"],
         Meta(
             description="symmetric: one alpha for all topics; asymmetric: an alpha for each topic. "
-            "All start equal, and are sampled unless inference.hold has alpha."
+            "All start equal, and are sampled unless inference.hold has alpha.",
+            extra_json_schema=UNOFFERED,
         ),
     ] = "symmetric"
     n_topics: Annotated[int, Meta(ge=1, le=1_000_000, description="Number of topics.")] = 100

@@ -1,6 +1,6 @@
 """Loops of the collapsed Gibbs sampler of latent Dirichlet allocation over tokens.
 
-Tables have a column per topic, filled up with empty ones to whole vectors (``lanes.padded``).
+Counts have a column per topic, filled up with empty ones to whole vectors (``lanes.padded``).
 """
 
 from __future__ import annotations
@@ -35,8 +35,11 @@ class Tokens(NamedTuple):
     word: I32
 
 
-class Tables(NamedTuple):
-    """Arrays that a sweep changes: z int32 [n_tokens], n_wk int32 [n_words, P], n_k int64 [P]."""
+class PaddedTopics(NamedTuple):
+    """Topics z int32 [n_tokens] of tokens, and counts n_wk int32 [n_words, P], n_k int64 [P].
+
+    A sweep changes them. The P columns are topics, filled up with empty ones to whole vectors.
+    """
 
     z: I32
     n_wk: I32
@@ -71,7 +74,7 @@ def count_topics(doc_ptr: I64, z: I32, n_dk: I32) -> None:
 
 @kernel()
 def sweep(
-    tokens: Tokens, tables: Tables, pseudo_counts: PseudoCounts, rng: np.random.Generator
+    tokens: Tokens, tables: PaddedTopics, pseudo_counts: PseudoCounts, rng: np.random.Generator
 ) -> int:
     """Redraw the topic of each token given all others; return how many moved.
 
@@ -131,7 +134,7 @@ def sweep(
 
 @kernel()
 def sweep_by_lists(
-    tokens: Tokens, tables: Tables, pseudo_counts: PseudoCounts, rng: np.random.Generator
+    tokens: Tokens, tables: PaddedTopics, pseudo_counts: PseudoCounts, rng: np.random.Generator
 ) -> int:
     """Do as ``sweep`` does, at the cost of the topics of each token's word (theory/hdp 6.7)."""
     doc_ptr, word = tokens

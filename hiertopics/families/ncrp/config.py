@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from hiertopics.base.arrays import F64
 from hiertopics.contract.model import Settings as SettingsOf
 from hiertopics.corpus.data.seedwords import check
-from hiertopics.families.flat.config import BranchSeeds, SeedWeight
+from hiertopics.families.flat.config import BranchSeeds, SeedWeight, WordPseudoCount
 from hiertopics.families.nested.tree_state import MaxNodes, MovesEvery
 from hiertopics.settings.config import (
     HELD,
@@ -44,7 +44,7 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             "with a larger value documents open more branches.",
         ),
     ] = 1.0
-    eta: Annotated[float, Meta(gt=0, description="Pseudo-count of each word in each topic.")] = 0.1
+    eta: WordPseudoCount = 0.1
 
     def __post_init__(self) -> None:
         """Check that the level prior has an entry for each level."""
@@ -126,7 +126,8 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
         Literal["all", "paper", "none"],
         Meta(
             description="Moves that change the tree. paper: grow, prune and merge; all: also "
-            "split, merge and transfer branches where the bound gains."
+            "split, merge and transfer branches where the bound gains.",
+            extra_json_schema=UNOFFERED,
         ),
     ] = "all"
     moves_every: MovesEvery = 5
@@ -134,6 +135,7 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
         bool,
         Meta(
             description="Undo a round of moves if the bound is lower three sweeps later.",
+            extra_json_schema=UNOFFERED,
         ),
     ] = True
     hold: Annotated[

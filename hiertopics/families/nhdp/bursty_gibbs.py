@@ -30,16 +30,12 @@ from hiertopics.families.flat.prediction import BURSTS_EXTRA, process_of
 from hiertopics.families.flat.seat_kernels import count_tables
 from hiertopics.families.flat.tokens import miscounted
 from hiertopics.families.hdp.bursts import planned
-from hiertopics.families.nhdp import gibbs
-from hiertopics.families.nhdp import summary as common
+from hiertopics.families.nhdp import gibbs, summary as common
 from hiertopics.families.nhdp.config import GibbsSettings as Settings
 from hiertopics.families.nhdp.gibbs import Data
-from hiertopics.families.nhdp.layout import BurstyLocal
-from hiertopics.families.nhdp.layout import Local as PairNodes
+from hiertopics.families.nhdp.layout import BurstyLocal, Local as PairNodes
 from hiertopics.families.nhdp.prediction import infer_bursty
-from hiertopics.families.nhdp.state import BurstyState as VariationalState
-from hiertopics.families.nhdp.state import misplaced
-from hiertopics.numeric.pitman_yor import log_stirling
+from hiertopics.families.nhdp.state import BurstyState as VariationalState, misplaced
 from hiertopics.numeric.pitman_yor_kernels import LARGEST
 
 
@@ -118,11 +114,9 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     dense = settings.inference.sweep == "dense"
     moved = gibbs.sweep(state, data.tokens, context, dense=dense, seating=seating)
     gibbs.redraw_shared(state, data, settings, context)
-    if repeats.there and not is_held(data) and context.iteration % seats.EVERY == 0:
-        of_tables = partial(seats.seated, state.local)
-        state.redraw_process(of_tables, repeats, context.rng("bursts"))
-    shown = (*state.process, *shown_of(state, data))
-    return state, Info(*gibbs.info_of(state, moved), *shown)
+    if not is_held(data):
+        state.redraw_process(partial(seats.seated, state.local), repeats, context)
+    return state, Info(*gibbs.info_of(state, moved), *columns_of(state, data))
 
 
 def repeats_in(data: Data) -> Repeats:
@@ -137,26 +131,22 @@ def is_held(data: Data) -> bool:
     return data.pairs.bursts.n_aside > 0
 
 
-def shown_of(state: State, data: Data) -> tuple[float, float]:
-    """Return tables per token, and how many times as likely a word is that was used once."""
-    lengths = data.tokens.doc_lengths
-    return seats.shown_of(state.process, int(state.n_k.sum()), lengths, repeats_in(data))
+def columns_of(state: State, data: Data) -> tuple[float, float, float, float]:
+    """Return what metrics.jsonl says of bursts, see ``BurstyDraw``."""
+    return state.columns(int(state.n_k.sum()), data.tokens.doc_lengths, repeats_in(data))
 
 
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
     """Return the tree and theta of tables, with a and b beside the topics."""
     found = gibbs.summarise(state, data, settings, context)
-    times = shown_of(state, data)[1]
+    times = columns_of(state, data)[-1]
     return seats.with_process(found, state.process, times, repeats_in(data), context.iteration)
 
 
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
     """Return the log joint of tokens, tables and nodes given the shared parameters."""
-    repeats = repeats_in(data)
-    stirling = log_stirling(repeats.counts, state.burst_discount)
-    found = seats.seated(state.local, stirling)
     of_nodes = gibbs.objective(state, data, settings, context)
-    return of_nodes + seats.log_chance(state.process, found, repeats, stirling)
+    return of_nodes + state.log_chance(partial(seats.seated, state.local), repeats_in(data))
 
 
 def per_chain(state: State, data: Data, settings: Settings, context: Context) -> PerChain:

@@ -21,8 +21,16 @@ from hiertopics.families.flat.bursts import (
     BurstStart,
     DrawnDiscount,
 )
-from hiertopics.families.flat.config import BranchSeeds, SeedWeight, Sweep
-from hiertopics.settings.config import HELD, InferenceConfig, Iterations, SamplerConfig
+from hiertopics.families.flat.config import BranchSeeds, Eta, SeedWeight, Sweep, WordPseudoCount
+from hiertopics.settings.config import (
+    HELD,
+    UNOFFERED,
+    BurnIn,
+    InferenceConfig,
+    Iterations,
+    KeepEvery,
+    SamplerConfig,
+)
 from hiertopics.settings.former import Former, Switch
 
 MOST_LEAVES, DOCS_PER_LEAF = 500, 2
@@ -67,9 +75,7 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             "shares of the children. The start value where it is learned.",
         ),
     ] = 1.0
-    eta: Annotated[float, Meta(gt=0, description="Pseudo-count of each word in each topic.")] = (
-        0.015
-    )
+    eta: WordPseudoCount = 0.015
     stop_weight: Annotated[
         float,
         Meta(
@@ -128,14 +134,7 @@ class VariationalModel(Model, frozen=True, kw_only=True):
 class GibbsModel(Model, frozen=True, kw_only=True):
     """The priors and the shape of the tree for a sampler, and the bursts of documents."""
 
-    eta: Annotated[
-        float,
-        Meta(
-            gt=0,
-            description="Pseudo-count of each word in each topic. The start value "
-            "where it is learned.",
-        ),
-    ] = 0.015
+    eta: Eta = 0.015
     bursts: Bursts = "none"
     burst_discount: DrawnDiscount = DISCOUNT
     burst_concentration: BurstConcentration = CONCENTRATION
@@ -174,7 +173,8 @@ Responsibilities = Annotated[
     Meta(
         description="Storage of the responsibilities of the start's flat topics. few: few entries "
         "per pair of document and word, small ones sampled; all: 4 bytes for each pair and topic; "
-        "auto: all up to a gibibyte, else few."
+        "auto: all up to a gibibyte, else few.",
+        extra_json_schema=UNOFFERED,
     ),
 ]
 InnerShare = Annotated[
@@ -270,10 +270,8 @@ class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
     former: ClassVar[Former] = {"model.stop": LEARNED_STOP, "inference.sample_eta": Switch("eta")}
 
     iterations: Iterations = 500
-    burn_in: Annotated[
-        int, Meta(ge=0, description="Number of iterations before the first kept draw.")
-    ] = 60
-    keep_every: Annotated[int, Meta(ge=1, description="Iterations between two kept draws.")] = 40
+    burn_in: BurnIn = 60
+    keep_every: KeepEvery = 40
     start: Start = "groups"
     start_iterations: StartIterations = 200
     responsibilities: Responsibilities = "auto"

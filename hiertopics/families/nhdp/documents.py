@@ -30,8 +30,7 @@ from hiertopics.families.flat import bursts, variational
 from hiertopics.families.flat.burst_kernels import TableRule
 from hiertopics.families.flat.layout import Data, Piece, build_piece, pairs_of, parts_of, spans
 from hiertopics.families.hdp.bursts import planned
-from hiertopics.families.nhdp import document_kernels as kernels
-from hiertopics.families.nhdp import mixing
+from hiertopics.families.nhdp import document_kernels as kernels, mixing
 from hiertopics.families.nhdp.layout import Ancestry, AnyLocal, BurstyLocal, Local, shape_of
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.prediction import fold_in
@@ -43,7 +42,7 @@ DOCS_AT_ONCE = 1024
 USUAL = 80
 """Own nodes of a document, of corpora that were looked at, by pair."""
 
-Rows = Callable[[int, int], Floats]
+PairShares = Callable[[int, int], Floats]
 """From a range of documents to q(z) of their pairs at all nodes, [n_pairs, K]."""
 
 
@@ -63,7 +62,7 @@ def at_concentration(data: Data, concentration: float) -> Data:
 
 def begin(
     piece: Piece,
-    rows: Rows,
+    rows: PairShares,
     ancestry: Ancestry,
     least: float,
     room: Room,

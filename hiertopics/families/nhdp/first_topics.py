@@ -20,8 +20,7 @@ from hiertopics.families.flat.config import Model, PosteriorInference, Posterior
 from hiertopics.families.flat.layout import Data, InCells, counts_of, pairs_of
 from hiertopics.families.flat.summary import LIVE_TOKENS, document_weights
 from hiertopics.families.flat.variational import IN_FIXED_ORDER, Responsibilities, SweepVariant
-from hiertopics.families.hdp import burst_learning, bursts, few_bursty, posteriors
-from hiertopics.families.hdp import bursty as orders
+from hiertopics.families.hdp import burst_learning, bursts, bursty as orders, few_bursty, posteriors
 from hiertopics.families.hdp.few import FEW, are_many
 from hiertopics.families.nhdp import branching, documents, flat_starts
 from hiertopics.families.nhdp.config import VariationalInference

@@ -28,13 +28,13 @@ from hiertopics.corpus.data.tree import Tree
 from hiertopics.families.flat.layout import (
     Block,
     Cells,
+    Data as Laid,
     Piece,
     dealt,
     lay_out,
     parts_of,
     sharded,
 )
-from hiertopics.families.flat.layout import Data as Laid
 from hiertopics.families.flat.summary import notes_on_shards
 from hiertopics.families.flat.token_kernels import count_tokens
 from hiertopics.families.flat.tokens import (
@@ -43,27 +43,33 @@ from hiertopics.families.flat.tokens import (
     Swept,
     draw_eta,
     miscounted,
+    sweep as sweep_tokens,
     swept_by,
 )
-from hiertopics.families.flat.tokens import sweep as sweep_tokens
-from hiertopics.families.nhdp import gibbs_kernels as kernels
-from hiertopics.families.nhdp import sampler_kernels, starts, variational
-from hiertopics.families.nhdp import summary as common
-from hiertopics.families.nhdp.config import GibbsInference as Inference
-from hiertopics.families.nhdp.config import GibbsModel as Model
-from hiertopics.families.nhdp.config import GibbsSettings as Settings
-from hiertopics.families.nhdp.config import VariationalInference, VariationalSettings
+from hiertopics.families.nhdp import (
+    gibbs_kernels as kernels,
+    sampler_kernels,
+    starts,
+    summary as common,
+    variational,
+)
+from hiertopics.families.nhdp.config import (
+    GibbsInference as Inference,
+    GibbsModel as Model,
+    GibbsSettings as Settings,
+    VariationalInference,
+    VariationalSettings,
+)
 from hiertopics.families.nhdp.gibbs_kernels import NodeParameters
-from hiertopics.families.nhdp.layout import Local as PairNodes
-from hiertopics.families.nhdp.layout import Shape, shape_of
+from hiertopics.families.nhdp.layout import Local as PairNodes, Shape, shape_of
 from hiertopics.families.nhdp.learning import Visits, all_visits, draw_mixing, visits_of
 from hiertopics.families.nhdp.mixing import Mixing, below
-from hiertopics.families.nhdp.prediction import infer as infer
-from hiertopics.families.nhdp.prediction import predictive as predictive
-from hiertopics.families.nhdp.simulate import draw_hyperparameters as draw_hyperparameters
-from hiertopics.families.nhdp.simulate import simulate as simulate
-from hiertopics.families.nhdp.state import State as VariationalState
-from hiertopics.families.nhdp.state import misplaced
+from hiertopics.families.nhdp.prediction import infer as infer, predictive as predictive
+from hiertopics.families.nhdp.simulate import (
+    draw_hyperparameters as draw_hyperparameters,
+    simulate as simulate,
+)
+from hiertopics.families.nhdp.state import State as VariationalState, misplaced
 from hiertopics.numeric.mixtures import log_rising
 
 

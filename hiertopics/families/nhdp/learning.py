@@ -16,8 +16,7 @@ from hiertopics.families.flat.concentrations import (
 )
 from hiertopics.families.flat.layout import Data, Piece
 from hiertopics.families.hdp.table_kernels import SMALL, draw_growth, draw_table_sums
-from hiertopics.families.nhdp import gibbs_kernels as kernels
-from hiertopics.families.nhdp import sweep_kernels
+from hiertopics.families.nhdp import gibbs_kernels as kernels, sweep_kernels
 from hiertopics.families.nhdp.layout import Ancestry, AnyLocal, Shape
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.state import State, by_tables, recount_now_and_then, sweep

@@ -24,7 +24,7 @@ from hiertopics.families.flat.sweep_kernels import (
     words_of_block,
     write_words,
 )
-from hiertopics.families.flat.token_kernels import Tables
+from hiertopics.families.flat.token_kernels import TokenTopics
 from hiertopics.families.nhdp.bursty_gibbs_kernels import seat_document, seat_document_by_lists
 from hiertopics.families.nhdp.gibbs_kernels import (
     NodeParameters,
@@ -48,7 +48,7 @@ def sweep_block(
     cells: Cells,
     doc_shard: int,
     word_shard: int,
-    tables: Tables,
+    tables: TokenTopics,
     parameters: NodeParameters,
     rng: np.random.Generator,
     seats: Seats | None = None,
@@ -98,7 +98,7 @@ def sweep_block_by_lists(
     cells: Cells,
     doc_shard: int,
     word_shard: int,
-    tables: Tables,
+    tables: TokenTopics,
     parameters: NodeParameters,
     rng: np.random.Generator,
     seats: Seats | None = None,

@@ -21,7 +21,7 @@ from hiertopics.corpus.data import seedwords
 from hiertopics.corpus.data.regrouping import Regrouping
 from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.corpus.data.tree import NODE, ROOT, Tree
-from hiertopics.families.flat.summary import Entries, stacked_rows
+from hiertopics.families.flat.summary import Entries, EntriesWriter, stacked_rows
 from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.mixing import Mixing, below
 
@@ -211,7 +211,7 @@ def pruning(mixing: Mixing, n_i: F64) -> Pruning:
     return Pruning(Mixing(smaller, share[kept], concentration, stop_a, stop_b), into)
 
 
-class ThetaRows(NamedTuple):
+class NodeTheta(NamedTuple):
     """Theta of a piece's documents.
 
     n_docs: int64 [K], how many documents give each node at least a token's share.
@@ -221,14 +221,13 @@ class ThetaRows(NamedTuple):
     n_docs: I64
 
 
-def weigh(blocks: Iterable[Floats], left: Pruning, room: Room) -> ThetaRows:
+def weigh(blocks: Iterable[Floats], left: Pruning, room: Room) -> NodeTheta:
     """Return theta of documents whose counts by all nodes come in blocks, at nodes with tokens.
 
     What 2.2 gives to a branch without a token of the document goes to the node above it, so that
     rows sum to 1, and what is at and below a node with tokens is what it was.
     """
-    values, columns = room.growing(np.float64), room.growing(np.int32)
-    lengths, n_docs = [np.empty(0, np.int64)], np.zeros(left.mixing.shape.n_nodes, np.int64)
+    writer, n_docs = EntriesWriter(room), np.zeros(left.mixing.shape.n_nodes, np.int64)
     parent = left.mixing.shape.parent
     for block in blocks:
         n = left.gather(block)
@@ -238,13 +237,11 @@ def weigh(blocks: Iterable[Floats], left: Pruning, room: Room) -> ThetaRows:
         stored[:, 0] = True
         for node in range(len(parent) - 1, 0, -1):
             theta[:, parent[node]] += np.where(stored[:, node], 0.0, theta[:, node])
-        values.append(theta[stored])
-        columns.append(np.nonzero(stored)[1])
-        lengths.append(stored.sum(axis=1))
-    return ThetaRows(Entries(values.done(), columns.done(), np.concatenate(lengths)), n_docs)
+        writer.add_stored(theta, stored)
+    return NodeTheta(writer.done(), n_docs)
 
 
-def summarise_rows(parts: Sequence[ThetaRows], left: Pruning, words: Words, room: Room) -> Summary:
+def summarise_rows(parts: Sequence[NodeTheta], left: Pruning, words: Words, room: Room) -> Summary:
     """Return the result of ``summarise`` for theta that was made piece by piece."""
     n_docs = np.sum([part.n_docs for part in parts], axis=0)
     tree = tree_of(left, words, n_docs)

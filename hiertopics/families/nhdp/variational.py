@@ -32,34 +32,35 @@ from hiertopics.corpus.data import seedwords
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.corpus.data.tree import Tree
-from hiertopics.families.flat import bursts as plans
-from hiertopics.families.flat import kernels
+from hiertopics.families.flat import bursts as plans, kernels
 from hiertopics.families.flat.layout import Data, Piece, sharded
 from hiertopics.families.flat.prediction import BURSTS_EXTRA, process_of
 from hiertopics.families.hdp import bursts
-from hiertopics.families.nhdp import document_kernels, documents, flat_starts
-from hiertopics.families.nhdp import summary as common
-from hiertopics.families.nhdp.config import VariationalInference as Inference
-from hiertopics.families.nhdp.config import VariationalModel as Model
-from hiertopics.families.nhdp.config import sized
-from hiertopics.families.nhdp.documents import counts_of
-from hiertopics.families.nhdp.documents import extend_state as extend_state
-from hiertopics.families.nhdp.documents import prepare as prepare
+from hiertopics.families.nhdp import document_kernels, documents, flat_starts, summary as common
+from hiertopics.families.nhdp.config import (
+    VariationalInference as Inference,
+    VariationalModel as Model,
+    sized,
+)
+from hiertopics.families.nhdp.documents import (
+    counts_of,
+    extend_state as extend_state,
+    prepare as prepare,
+)
 from hiertopics.families.nhdp.first_topics import order_of
 from hiertopics.families.nhdp.layout import AnyLocal, BurstyLocal, Local
 from hiertopics.families.nhdp.learning import refit
 from hiertopics.families.nhdp.mixing import Mixing, below
-from hiertopics.families.nhdp.outlines import outline as outline
-from hiertopics.families.nhdp.outlines import outline_cost as outline_cost
-from hiertopics.families.nhdp.prediction import infer as infer
-from hiertopics.families.nhdp.prediction import infer_bursty
-from hiertopics.families.nhdp.prediction import predictive as predictive
+from hiertopics.families.nhdp.outlines import outline as outline, outline_cost as outline_cost
+from hiertopics.families.nhdp.prediction import (
+    infer as infer,
+    infer_bursty,
+    predictive as predictive,
+)
 from hiertopics.families.nhdp.recutting import recut as recut
 from hiertopics.families.nhdp.simulate import simulate as simulate
-from hiertopics.families.nhdp.starts import ROOM, UNEVEN, part_at_once
-from hiertopics.families.nhdp.starts import init as init
-from hiertopics.families.nhdp.state import BurstyState, by_tables, flaw
-from hiertopics.families.nhdp.state import State as State
+from hiertopics.families.nhdp.starts import ROOM, UNEVEN, init as init, part_at_once
+from hiertopics.families.nhdp.state import BurstyState, State as State, by_tables, flaw
 from hiertopics.numeric.pitman_yor import PitmanYor
 
 ENTRIES_AT_ONCE = 1 << 21
@@ -147,7 +148,7 @@ def _documents_anew(piece: Piece, local: AnyLocal, n_nodes: int) -> sparse.csr_a
     return sparse.csr_array((own.n, own.node, own.first_node), shape=(piece.n_docs, n_nodes))
 
 
-def _theta(piece: Piece, local: AnyLocal, left: common.Pruning) -> common.ThetaRows:
+def _theta(piece: Piece, local: AnyLocal, left: common.Pruning) -> common.NodeTheta:
     rows = counts_of(_recounted(piece, local), len(left.into))
     return common.weigh(rows, left, beside(local.resp))
 

@@ -31,7 +31,7 @@ from hiertopics.families.tssb.binary_kernels import Diffusion, Family
 from hiertopics.families.tssb.config import Model, Settings, ends, middle
 from hiertopics.families.tssb.layout import Process
 from hiertopics.families.tssb.mcmc import sampler
-from hiertopics.families.tssb.state import Likelihood, Rng, Rows, State, before, misplaced
+from hiertopics.families.tssb.state import Likelihood, NodeRows, Rng, State, before, misplaced
 from hiertopics.families.tssb.summary import used_nodes
 from hiertopics.families.tssb.trees import bare, seated
 
@@ -163,7 +163,7 @@ def flaw(state: State, data: Data, settings: Settings) -> str | None:
     return misplaced(state, n_columns, n_columns + 1, settings.model)
 
 
-def rows(state: State, used: I64, data: Data, settings: Settings) -> Rows:
+def rows(state: State, used: I64, data: Data, settings: Settings) -> NodeRows:
     """Return the arrays of model.npz for the nodes ``used``; no words.
 
     mean: chances of a 1 [n, P]. value: theta. newborn: chances of a 1 at a new child, theta
@@ -179,7 +179,7 @@ def rows(state: State, used: I64, data: Data, settings: Settings) -> Rows:
         "newborn": chance_of_child(value, state.law[:-1], settings.model.persistence),
         "telling": mean - overall,
     }
-    return Rows(np.zeros((len(used), 0)), n_at, by_node, {"variance": state.law[:-1].copy()})
+    return NodeRows(np.zeros((len(used), 0)), n_at, by_node, {"variance": state.law[:-1].copy()})
 
 
 def chance_of_child(value: F64, variance: F64, persistence: float) -> F64:

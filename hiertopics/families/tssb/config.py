@@ -9,7 +9,14 @@ from msgspec import Meta, Struct
 from hiertopics.contract.model import Settings as SettingsOf
 from hiertopics.families.tssb.layout import Process
 from hiertopics.families.tssb.stick_kernels import ProcessBounds
-from hiertopics.settings.config import UNOFFERED, IdleShards, Iterations, SamplerConfig, Summarise
+from hiertopics.settings.config import (
+    UNOFFERED,
+    IdleShards,
+    Iterations,
+    KeepEvery,
+    SamplerConfig,
+    Summarise,
+)
 from hiertopics.settings.former import Constant, Former
 
 Positive = Annotated[float, Meta(gt=0)]
@@ -117,7 +124,7 @@ class Inference(SamplerConfig, frozen=True, kw_only=True):
     }
 
     iterations: Iterations = 500
-    keep_every: Annotated[int, Meta(ge=1, description="Iterations between two kept draws.")] = 100
+    keep_every: KeepEvery = 100
     start: Annotated[
         Literal["sequential", "root", "prior"],
         Meta(

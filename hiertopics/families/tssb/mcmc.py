@@ -42,8 +42,7 @@ from hiertopics.contract.model import (
 from hiertopics.contract.states import Arrays
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.families.flat.summary import notes_on_idle_shards
-from hiertopics.families.tssb import stick_kernels as kernels
-from hiertopics.families.tssb import summary as common
+from hiertopics.families.tssb import stick_kernels as kernels, summary as common
 from hiertopics.families.tssb.config import Inference, Model, Settings, ends, middle, process_bounds
 from hiertopics.families.tssb.layout import Process
 from hiertopics.families.tssb.state import DataT, Likelihood, SeenT, State, StateT, as_kept

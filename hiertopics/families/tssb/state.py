@@ -54,7 +54,7 @@ DataT = TypeVar("DataT")
 StateT = TypeVar("StateT", bound=State)
 
 
-class Rows(NamedTuple):
+class NodeRows(NamedTuple):
     """The nodes of a draw as users see them: phi [n, n_words], tokens at each node, extras.
 
     by_node: arrays with a row for each node. whole: arrays of another kind.
@@ -92,7 +92,7 @@ class Likelihood(Generic[SeenT, DataT, StateT]):
     update: Callable[[StateT, DataT, Settings, Context], StateT]
     log_likelihood: Callable[[StateT, DataT], float]
     log_extra: Callable[[StateT, DataT, Settings], float]
-    rows: Callable[[StateT, I64, DataT, Settings], Rows]
+    rows: Callable[[StateT, I64, DataT, Settings], NodeRows]
     scorer: Callable[[Tree, SeenT], Callable[[int], F64]]
     story: Callable[
         [Model, Sizes, Process, np.random.Generator, Hyperparameters],

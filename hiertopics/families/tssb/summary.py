@@ -16,7 +16,7 @@ from hiertopics.contract.model import Context, Paths, Posterior, Summary
 from hiertopics.corpus.data.tree import NODE, OUTSIDE, ROOT, Tree
 from hiertopics.families.nested.slots import ancestors
 from hiertopics.families.tssb.layout import Nodes
-from hiertopics.families.tssb.state import Rows, State
+from hiertopics.families.tssb.state import NodeRows, State
 from hiertopics.families.tssb.stick_kernels import log_masses
 
 NEGLIGIBLE = 1e-12
@@ -39,7 +39,7 @@ EXTRA = {
 """What inference needs of a tree, of any likelihood; see ``summarise``."""
 
 
-def summarise(state: State, used: I64, rows: Rows) -> Summary:
+def summarise(state: State, used: I64, rows: NodeRows) -> Summary:
     """Return the nodes ``used``, in pre-order, and a last row outside.
 
     ``Tree.extra`` gets log_mass [n], the log prior mass of each row; below [n], the mass of what

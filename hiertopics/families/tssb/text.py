@@ -30,12 +30,11 @@ from hiertopics.contract.states import Arrays
 from hiertopics.corpus.data.corpus import Corpus, default_vocab
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.families.flat.token_layout import Data, lay_out
-from hiertopics.families.tssb import state as common
-from hiertopics.families.tssb import text_kernels
+from hiertopics.families.tssb import state as common, text_kernels
 from hiertopics.families.tssb.config import Model, Settings, ends, middle
 from hiertopics.families.tssb.layout import Nodes, Process
 from hiertopics.families.tssb.mcmc import sampler
-from hiertopics.families.tssb.state import Likelihood, Rng, Rows
+from hiertopics.families.tssb.state import Likelihood, NodeRows, Rng
 from hiertopics.families.tssb.text_kernels import Dirichlet, Topics
 from hiertopics.families.tssb.trees import bare, seated
 
@@ -168,7 +167,7 @@ def flaw(state: State, data: Data, settings: Settings) -> str | None:
     return None
 
 
-def rows(state: State, used: I64, data: Data, settings: Settings) -> Rows:
+def rows(state: State, used: I64, data: Data, settings: Settings) -> NodeRows:
     """Return word probabilities and topic shares of the nodes ``used``, and the topics.
 
     Word probabilities are rounded, so that those of thousands of nodes are written small; shares
@@ -184,7 +183,7 @@ def rows(state: State, used: I64, data: Data, settings: Settings) -> Rows:
     n_tokens = np.zeros(int(state.nodes.size[0]))
     np.add.at(n_tokens, state.node, lengths)
     whole = {"topics": phi, "kappa": state.law[:1]}
-    return Rows(rounded(shares @ phi), n_tokens[used], {"shares": shares}, whole)
+    return NodeRows(rounded(shares @ phi), n_tokens[used], {"shares": shares}, whole)
 
 
 def rounded(rows: F64) -> F64:

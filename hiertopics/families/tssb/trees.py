@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from hiertopics.base.arrays import I32, Floats, Numbers
-from hiertopics.families.tssb import assign_kernels, urn_kernels
-from hiertopics.families.tssb import stick_kernels as kernels
+from hiertopics.families.tssb import assign_kernels, stick_kernels as kernels, urn_kernels
 from hiertopics.families.tssb.layout import (
     NONE,
     Nodes,

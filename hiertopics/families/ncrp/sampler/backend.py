@@ -46,12 +46,17 @@ from hiertopics.families.flat.token_layout import (
 )
 from hiertopics.families.ncrp import summary as common
 from hiertopics.families.ncrp.clustering import MOST_PAIRS, branches_of, leaves_for, widths
-from hiertopics.families.ncrp.config import GibbsInference as Inference
-from hiertopics.families.ncrp.config import GibbsSettings as Settings
-from hiertopics.families.ncrp.config import SeededModel as Model
-from hiertopics.families.ncrp.config import level_prior
-from hiertopics.families.ncrp.sampler import chain_kernels, hyperparameters
-from hiertopics.families.ncrp.sampler import infer_kernels as kernels
+from hiertopics.families.ncrp.config import (
+    GibbsInference as Inference,
+    GibbsSettings as Settings,
+    SeededModel as Model,
+    level_prior,
+)
+from hiertopics.families.ncrp.sampler import (
+    chain_kernels,
+    hyperparameters,
+    infer_kernels as kernels,
+)
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Hyperparameters
 from hiertopics.families.ncrp.sampler.chains import (
     LINE,
@@ -72,8 +77,10 @@ from hiertopics.families.ncrp.sampler.chains import (
     tried,
 )
 from hiertopics.families.ncrp.sampler.infer_kernels import FittedTree
-from hiertopics.families.ncrp.simulate import draw_hyperparameters as draw_hyperparameters
-from hiertopics.families.ncrp.simulate import simulate as simulate
+from hiertopics.families.ncrp.simulate import (
+    draw_hyperparameters as draw_hyperparameters,
+    simulate as simulate,
+)
 from hiertopics.families.ncrp.summary import merge_extra
 from hiertopics.families.nested.slots import RARE, place, sparse_rows
 

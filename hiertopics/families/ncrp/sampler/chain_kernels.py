@@ -61,7 +61,7 @@ class Hyperparameters(NamedTuple):
     eta: Annotated[float, Axes(least=POSITIVE)]
 
 
-class Scratch(NamedTuple):
+class ChainScratch(NamedTuple):
     """Memory of a sweep.
 
     By column: log_total, log Gamma(n_k + V eta); log_docs, log(visits); log_room,
@@ -107,7 +107,7 @@ def log_gamma(x: float) -> float:
 
 
 @kernel()
-def make_scratch(words: Words, chain: Chain, hyper: Hyperparameters, spare: int) -> Scratch:
+def make_scratch(words: Words, chain: Chain, hyper: Hyperparameters, spare: int) -> ChainScratch:
     """Return the memory of a sweep, its logarithms up to date; ``spare`` more factors fit."""
     n_levels, n_columns = chain.path.shape[1], len(chain.visits)
     most_pairs, longest = 0, 0
@@ -117,7 +117,7 @@ def make_scratch(words: Words, chain: Chain, hyper: Hyperparameters, spare: int)
         longest = max(longest, words.token_ptr[end] - words.token_ptr[begin])
     by_column = np.zeros((10, n_columns))
     factors = np.zeros((2, longest + spare))
-    scratch = Scratch(
+    scratch = ChainScratch(
         by_column[0],
         by_column[1],
         by_column[2],
@@ -149,7 +149,7 @@ def make_scratch(words: Words, chain: Chain, hyper: Hyperparameters, spare: int)
 
 
 @kernel()
-def note_visits(column: int, chain: Chain, hyper: Hyperparameters, scratch: Scratch) -> None:
+def note_visits(column: int, chain: Chain, hyper: Hyperparameters, scratch: ChainScratch) -> None:
     """Bring the logarithms of a node's documents up to date."""
     visits = chain.visits[column]
     scratch.log_docs[column] = math.log(visits) if visits > 0 else -np.inf
@@ -157,7 +157,7 @@ def note_visits(column: int, chain: Chain, hyper: Hyperparameters, scratch: Scra
 
 
 @kernel()
-def note_totals(doc: int, chain: Chain, hyper: Hyperparameters, scratch: Scratch) -> None:
+def note_totals(doc: int, chain: Chain, hyper: Hyperparameters, scratch: ChainScratch) -> None:
     """Bring log_total of the nodes below the root of a document's path up to date."""
     word_total = chain.n_wk.shape[0] * hyper.eta
     for column in chain.path[doc, 1:]:
@@ -165,7 +165,7 @@ def note_totals(doc: int, chain: Chain, hyper: Hyperparameters, scratch: Scratch
 
 
 @kernel()
-def note_used(level: int, chain: Chain, scratch: Scratch) -> None:
+def note_used(level: int, chain: Chain, scratch: ChainScratch) -> None:
     """Lower ``used`` of a level to one past its last node."""
     used = scratch.used[level]
     while used > chain.first[level] and chain.visits[used - 1] == 0:
@@ -174,7 +174,7 @@ def note_used(level: int, chain: Chain, scratch: Scratch) -> None:
 
 
 @kernel()
-def note_free(level: int, column: int, chain: Chain, scratch: Scratch) -> None:
+def note_free(level: int, column: int, chain: Chain, scratch: ChainScratch) -> None:
     """Set ``free`` of a level to its first free column from ``column`` on."""
     while column < chain.first[level + 1] and chain.visits[column] > 0:
         column += 1
@@ -182,7 +182,7 @@ def note_free(level: int, column: int, chain: Chain, scratch: Scratch) -> None:
 
 
 @kernel()
-def trace(path: I32, node: int, chain: Chain, scratch: Scratch) -> None:
+def trace(path: I32, node: int, chain: Chain, scratch: ChainScratch) -> None:
     """Write the path to ``node`` and, from an inner node, free columns for the levels below.
 
     ``path`` ends above the last level where only so much of it is wanted.
@@ -199,7 +199,9 @@ def trace(path: I32, node: int, chain: Chain, scratch: Scratch) -> None:
 
 
 @kernel()
-def occupy(path: I32, n_docs: int, chain: Chain, hyper: Hyperparameters, scratch: Scratch) -> None:
+def occupy(
+    path: I32, n_docs: int, chain: Chain, hyper: Hyperparameters, scratch: ChainScratch
+) -> None:
     """Add documents to the nodes of a path, or of its upper part; new nodes come to be."""
     for level in range(len(path)):
         column = path[level]
@@ -213,7 +215,9 @@ def occupy(path: I32, n_docs: int, chain: Chain, hyper: Hyperparameters, scratch
 
 
 @kernel()
-def vacate(path: I32, n_docs: int, chain: Chain, hyper: Hyperparameters, scratch: Scratch) -> None:
+def vacate(
+    path: I32, n_docs: int, chain: Chain, hyper: Hyperparameters, scratch: ChainScratch
+) -> None:
     """Take documents off the nodes of a path, or of its upper part; empty nodes become free."""
     for level in range(len(path)):
         column = path[level]
@@ -225,7 +229,7 @@ def vacate(path: I32, n_docs: int, chain: Chain, hyper: Hyperparameters, scratch
 
 
 @kernel()
-def no_room(chain: Chain, scratch: Scratch, stop: int) -> bool:
+def no_room(chain: Chain, scratch: ChainScratch, stop: int) -> bool:
     """Return whether a level below the root and above ``stop`` has no free column."""
     n_full = 0
     for level in range(1, stop):

@@ -31,8 +31,8 @@ from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.families.flat.token_layout import Words
 from hiertopics.families.ncrp.sampler.chain_kernels import (
     Chain,
+    ChainScratch,
     Hyperparameters,
-    Scratch,
     make_scratch,
     no_room,
     note_totals,
@@ -81,7 +81,7 @@ def leap(
     words: Words,
     chain: Chain,
     hyper: Hyperparameters,
-    scratch: Scratch,
+    scratch: ChainScratch,
     rng: np.random.Generator,
 ) -> bool:
     """Propose path and levels for a document; return whether they were accepted."""
@@ -201,7 +201,7 @@ def put_on(
 
 @kernel()
 def score_slots(
-    doc: int, words: Words, chain: Chain, hyper: Hyperparameters, scratch: Scratch
+    doc: int, words: Words, chain: Chain, hyper: Hyperparameters, scratch: ChainScratch
 ) -> None:
     """Write log S of every slot to ``score``, and with the tree's log prior to ``log_weight``.
 
@@ -236,7 +236,7 @@ def score_slots(
 
 
 @kernel()
-def set_shares(chain: Chain, hyper: Hyperparameters, scratch: Scratch) -> F64:
+def set_shares(chain: Chain, hyper: Hyperparameters, scratch: ChainScratch) -> F64:
     """Set ``share`` of each node to share_l/(n_k + V eta); return the part outside by level.
 
     Outside a slot at a level are the new nodes below it: the sum of share_l/V over their levels.
@@ -351,7 +351,7 @@ def move_words(sign: int, path: I32, block: I32, chain: Chain) -> None:
 
 @kernel()
 def score_block(
-    level: int, chain: Chain, hyper: Hyperparameters, scratch: Scratch, block: I32
+    level: int, chain: Chain, hyper: Hyperparameters, scratch: ChainScratch, block: I32
 ) -> None:
     """Write the log likelihood ratio of the block's words under each node above ``level``."""
     word_total = len(block) * hyper.eta
@@ -382,7 +382,7 @@ def score_block(
 
 @kernel()
 def weigh_parents(
-    level: int, n_docs: int, chain: Chain, hyper: Hyperparameters, scratch: Scratch
+    level: int, n_docs: int, chain: Chain, hyper: Hyperparameters, scratch: ChainScratch
 ) -> None:
     """Write to ``log_weight`` the log posterior of hanging a branch of ``n_docs`` at each node.
 

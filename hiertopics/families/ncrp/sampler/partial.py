@@ -36,8 +36,7 @@ from hiertopics.contract.model import Context
 from hiertopics.corpus.data.seedwords import NONE, Seeds
 from hiertopics.families.flat.token_layout import Data, PieceDocuments, part_of
 from hiertopics.families.ncrp.config import GibbsSettings as Settings
-from hiertopics.families.ncrp.sampler import backend as collapsed
-from hiertopics.families.ncrp.sampler import chain_kernels, partial_kernels
+from hiertopics.families.ncrp.sampler import backend as collapsed, chain_kernels, partial_kernels
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Hyperparameters
 from hiertopics.families.ncrp.sampler.chains import hold, is_held, visit
 from hiertopics.families.ncrp.sampler.partial_kernels import Topics, draw_masses

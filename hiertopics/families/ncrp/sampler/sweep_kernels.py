@@ -20,8 +20,8 @@ from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.families.flat.token_layout import Words
 from hiertopics.families.ncrp.sampler.chain_kernels import (
     Chain,
+    ChainScratch,
     Hyperparameters,
-    Scratch,
     log_gamma,
     make_scratch,
     no_room,
@@ -45,7 +45,7 @@ NEGLIGIBLE = -45.0
 
 @kernel()
 def score_nodes(
-    doc: int, words: Words, chain: Chain, hyper: Hyperparameters, scratch: Scratch
+    doc: int, words: Words, chain: Chain, hyper: Hyperparameters, scratch: ChainScratch
 ) -> None:
     """Write F of every node below the root to ``score``, and of new nodes to ``new_score``.
 
@@ -74,7 +74,7 @@ def score_nodes(
 
 
 @kernel()
-def multiply(n_wk: I32, n_factors: int, first: int, scratch: Scratch, score: F64) -> None:
+def multiply(n_wk: I32, n_factors: int, first: int, scratch: ChainScratch, score: F64) -> None:
     """Add the logs of the products of ``scale * n_wk[row] + add`` to ``score``, from ``first`` on.
 
     The factor lists must have room for FACTORS more: what fills up the last pass is 1.
@@ -128,7 +128,7 @@ def divide(n_k: I64, log_total: F64, total: float, score: F64) -> None:
 
 
 @kernel()
-def weigh_paths(chain: Chain, hyper: Hyperparameters, scratch: Scratch) -> None:
+def weigh_paths(chain: Chain, hyper: Hyperparameters, scratch: ChainScratch) -> None:
     """Write to ``log_weight`` the log posterior of ending a path at each node, up to a constant.
 
     A leaf stands for its path; an inner node for a new branch from there down. The weight is the
@@ -151,7 +151,7 @@ def weigh_paths(chain: Chain, hyper: Hyperparameters, scratch: Scratch) -> None:
 
 
 @kernel()
-def draw_node(chain: Chain, scratch: Scratch, rng: np.random.Generator) -> int:
+def draw_node(chain: Chain, scratch: ChainScratch, rng: np.random.Generator) -> int:
     """Draw a node by its ``log_weight``, which is overwritten."""
     weight, n_levels = scratch.log_weight, chain.path.shape[1]
     largest = -np.inf
@@ -213,7 +213,9 @@ def sweep(
 
 
 @kernel()
-def lift(doc: int, words: Words, chain: Chain, hyper: Hyperparameters, scratch: Scratch) -> None:
+def lift(
+    doc: int, words: Words, chain: Chain, hyper: Hyperparameters, scratch: ChainScratch
+) -> None:
     """Take a document off its path, and its words below the root; note them by level."""
     path, n_levels = chain.path[doc], chain.path.shape[1]
     begin = words.pair_ptr[doc]
@@ -232,14 +234,14 @@ def lift(doc: int, words: Words, chain: Chain, hyper: Hyperparameters, scratch: 
 
 
 @kernel()
-def seat(doc: int, node: int, chain: Chain, hyper: Hyperparameters, scratch: Scratch) -> None:
+def seat(doc: int, node: int, chain: Chain, hyper: Hyperparameters, scratch: ChainScratch) -> None:
     """Give a lifted document the path to ``node`` and, from an inner node, new nodes below it."""
     trace(chain.path[doc], node, chain, scratch)
     occupy(chain.path[doc], 1, chain, hyper, scratch)
 
 
 @kernel()
-def lower(doc: int, words: Words, chain: Chain, scratch: Scratch) -> None:
+def lower(doc: int, words: Words, chain: Chain, scratch: ChainScratch) -> None:
     """Put a lifted document's words below the root on its path."""
     path, n_levels = chain.path[doc], chain.path.shape[1]
     begin = words.pair_ptr[doc]

@@ -33,17 +33,17 @@ from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.corpus.data.stored import BLOCK_PAIRS
 from hiertopics.corpus.data.tree import NODE, Tree
-from hiertopics.families.flat.summary import Entries, stacked_rows
-from hiertopics.families.ncrp import clustering
-from hiertopics.families.ncrp import summary as common
-from hiertopics.families.ncrp.config import Model as Model
-from hiertopics.families.ncrp.config import VariationalInference as Inference
-from hiertopics.families.ncrp.config import VariationalSettings as Settings
+from hiertopics.families.flat.summary import Entries, EntriesWriter, stacked_rows
+from hiertopics.families.ncrp import clustering, summary as common
+from hiertopics.families.ncrp.config import (
+    Model as Model,
+    VariationalInference as Inference,
+    VariationalSettings as Settings,
+)
 from hiertopics.families.ncrp.simulate import simulate as simulate
 from hiertopics.families.ncrp.summary import merge_extra
-from hiertopics.families.ncrp.variational import bound, expectations, moves, starts
-from hiertopics.families.ncrp.variational import state as states
-from hiertopics.families.ncrp.variational.slot_kernels import Cells
+from hiertopics.families.ncrp.variational import bound, expectations, moves, starts, state as states
+from hiertopics.families.ncrp.variational.slot_kernels import DocumentPairs
 from hiertopics.families.ncrp.variational.state import (
     CELLS,
     LOCAL_ROUNDS,
@@ -203,7 +203,7 @@ class Batch(NamedTuple):
     docs: I64
 
 
-def _some(piece: Cells, local: Any, batch: Batch) -> tuple[Any, Sums]:
+def _some(piece: DocumentPairs, local: Any, batch: Batch) -> tuple[Any, Sums]:
     return local, visit_some(piece, local, batch.given, batch.docs)
 
 
@@ -244,15 +244,12 @@ def _slot_probs(state: State, room: Room) -> sparse.csr_array:
     return stacked_rows(state.local.ask(_rows, state.weighing()), state.n_nodes, room)
 
 
-def _rows(piece: Cells, local: Any, weighing: SlotProbabilities) -> Entries:
-    room, lengths = beside(piece.word), [np.empty(0, np.int64)]
-    values, columns = room.growing(np.float64), room.growing(np.int32)
+def _rows(piece: DocumentPairs, local: Any, weighing: SlotProbabilities) -> Entries:
+    writer = EntriesWriter(beside(piece.word))
     for chances in weighing.blocks(piece, local):
         rows = sparse_rows(chances)
-        values.append(rows.data)
-        columns.append(rows.indices)
-        lengths.append(np.diff(rows.indptr).astype(np.int64))
-    return Entries(values.done(), columns.done(), np.concatenate(lengths))
+        writer.add(rows.data, rows.indices, np.diff(rows.indptr).astype(np.int64))
+    return writer.done()
 
 
 def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> Posterior:

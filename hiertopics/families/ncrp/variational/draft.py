@@ -17,7 +17,7 @@ from scipy.special import xlogy
 
 from hiertopics.base.arrays import F64, I32, I64, Floats
 from hiertopics.contract.engine import Pieces
-from hiertopics.families.ncrp.variational.slot_kernels import Cells
+from hiertopics.families.ncrp.variational.slot_kernels import DocumentPairs
 from hiertopics.families.ncrp.variational.state import SlotProbabilities, State, words_by_level
 from hiertopics.families.nested.slots import fit_sticks, in_order, nodes_of, renumbered
 
@@ -45,7 +45,7 @@ class SlotMoves(NamedTuple):
 class Documents(NamedTuple):
     """The pieces with q of slots, and the way to compute q."""
 
-    local: Pieces[Cells, Any]
+    local: Pieces[DocumentPairs, Any]
     weighing: SlotProbabilities
 
 
@@ -191,7 +191,7 @@ class _Pairs(NamedTuple):
     pairs: I64
 
 
-def _entropy_lost(piece: Cells, local: Any, asked: _Pairs) -> F64:
+def _entropy_lost(piece: DocumentPairs, local: Any, asked: _Pairs) -> F64:
     lost = np.zeros(len(asked.pairs))
     for chances in asked.weighing.blocks(piece, local):
         rows = np.asfortranarray(asked.seating.now(chances))
@@ -210,7 +210,7 @@ class _Members(NamedTuple):
     members: F64
 
 
-def _products(piece: Cells, local: Any, asked: _Members) -> F64:
+def _products(piece: DocumentPairs, local: Any, asked: _Members) -> F64:
     n_groups = len(asked.members)
     found = np.zeros((n_groups + 1, n_groups + 1))
     for chances in asked.weighing.blocks(piece, local):
@@ -261,7 +261,7 @@ def state_of_draft(draft: Draft, like: State) -> State:
     return replace(like, local=local, parent=parent, lam=lam, stick_a=sticks.a, stick_b=sticks.b)
 
 
-def _reseated(piece: Cells, local: Any, asked: tuple[SlotMoves, I64]) -> tuple[Any, None]:
+def _reseated(piece: DocumentPairs, local: Any, asked: tuple[SlotMoves, I64]) -> tuple[Any, None]:
     seating, kept = asked
     chances = np.ascontiguousarray(seating.now(local.chances)[:, kept])
     return local._replace(chances=chances), None

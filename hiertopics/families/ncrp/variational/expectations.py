@@ -9,8 +9,7 @@ from numpy.typing import DTypeLike
 from scipy.special import psi
 
 from hiertopics.base.arrays import F64, Floats
-from hiertopics.families.ncrp.variational import expectation_kernels
-from hiertopics.families.ncrp.variational import slot_kernels as kernels
+from hiertopics.families.ncrp.variational import expectation_kernels, slot_kernels as kernels
 from hiertopics.families.nested.slots import Nodes
 
 LEAST_ETA_IN_FLOAT32 = 0.02
@@ -92,12 +91,12 @@ def _slots(nodes: Nodes, log_mass: F64, outside: float) -> kernels.Slots:
     return kernels.Slots(parent, nodes.bounds, nodes.path, log_mass, outside)
 
 
-def scratch_for(n_nodes: int, dtype: DTypeLike) -> kernels.Scratch:
+def scratch_for(n_nodes: int, dtype: DTypeLike) -> kernels.SlotScratch:
     """Return working rows for one shard."""
     kind = np.dtype(dtype)
     whole, float_format = FORMATS[kind.itemsize]
     prod = np.zeros(n_nodes, kind)
-    return kernels.Scratch(
+    return kernels.SlotScratch(
         np.zeros(n_nodes, kind),
         prod,
         prod.view(whole),

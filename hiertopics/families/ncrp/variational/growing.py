@@ -12,7 +12,7 @@ from hiertopics.base.arrays import F64, I64
 from hiertopics.contract.engine import Each
 from hiertopics.contract.model import Context
 from hiertopics.families.ncrp.variational.expectations import outside_log_chance
-from hiertopics.families.ncrp.variational.slot_kernels import Cells
+from hiertopics.families.ncrp.variational.slot_kernels import DocumentPairs
 from hiertopics.families.ncrp.variational.state import Data, SlotProbabilities, State, by_piece
 from hiertopics.families.nested.slots import in_order, renumbered
 
@@ -61,7 +61,7 @@ def _drawn(state: State, data: Data, docs: I64) -> tuple[F64, F64]:
     return np.concatenate(rows), np.sum(mass, axis=0)
 
 
-def _look_at(piece: Cells, local: Any, selection: DocumentSelection) -> tuple[F64, F64]:
+def _look_at(piece: DocumentPairs, local: Any, selection: DocumentSelection) -> tuple[F64, F64]:
     weighing, docs = selection
     rows, mass, first = [np.empty((0, weighing.n_nodes))], np.zeros(weighing.n_nodes), 0
     for chances in weighing.blocks(piece, local):
@@ -108,7 +108,7 @@ class NewChain(NamedTuple):
     order: I64
 
 
-def _expand(piece: Cells, local: Any, opened: NewChain) -> tuple[Any, None]:
+def _expand(piece: DocumentPairs, local: Any, opened: NewChain) -> tuple[Any, None]:
     chances, slot = local.chances, opened.slot
     chances = np.column_stack([chances, chances[:, [slot]] * opened.shares])
     chances[:, slot] *= opened.stay

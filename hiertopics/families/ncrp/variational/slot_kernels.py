@@ -27,7 +27,7 @@ NOTHING = -45.0
 """Log of a chance that is lost when it is added to one a hundred times over."""
 
 
-class Cells(NamedTuple):
+class DocumentPairs(NamedTuple):
     """A corpus: pairs ``ptr[d] .. ptr[d + 1]`` of document d have ``word`` and ``tokens``."""
 
     ptr: I64
@@ -87,7 +87,7 @@ class Statistics(NamedTuple):
     columns: I32
 
 
-class Scratch(NamedTuple):
+class SlotScratch(NamedTuple):
     """Rows [n_nodes]: acc and prod in the tables' dtype; bits, the same memory as prod, and
     exponent in the whole numbers of its size; rest float64. float_format: the number of mantissa
     bits, the exponent's bias, the mask of the mantissa and the bits of 1.0.
@@ -103,7 +103,12 @@ class Scratch(NamedTuple):
 
 @kernel(fastmath=REASSOCIATE, apart=True)
 def slot_scores(
-    cells: Cells, doc: int, e_theta: Floats, given: Globals, scratch: Scratch, scores: F64
+    cells: DocumentPairs,
+    doc: int,
+    e_theta: Floats,
+    given: Globals,
+    scratch: SlotScratch,
+    scores: F64,
 ) -> None:
     """Write to ``scores`` [n_nodes] the sum over tokens of log sum over levels (theory/ncrp 3.1 B).
 
@@ -219,7 +224,7 @@ def _multiply_power(prod: Floats, acc: Floats, count: int) -> None:
 
 
 @kernel()
-def _split(scratch: Scratch) -> None:
+def _split(scratch: SlotScratch) -> None:
     """Move the exponents of the positive floats ``prod``, bias included, to ``exponent``."""
     mantissa_bits, _, mask, one = scratch.float_format
     bits, exponent = scratch.bits, scratch.exponent
@@ -247,11 +252,11 @@ def level_terms(tau: F64, e_log_theta: F64) -> None:
 
 @kernel()
 def weigh_slots(
-    cells: Cells,
+    cells: DocumentPairs,
     doc: int,
     tau: F64,
     given: Globals,
-    scratch: Scratch,
+    scratch: SlotScratch,
     log_weights: F64,
     chances: F64,
 ) -> float:
@@ -316,7 +321,7 @@ def count_levels(token_ptr: I64, level: I8, found: I32) -> None:
 
 @kernel()
 def seat_documents(
-    cells: Cells,
+    cells: DocumentPairs,
     leaf: I64,
     level_tokens: I32,
     share: F64,

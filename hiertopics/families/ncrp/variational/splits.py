@@ -26,10 +26,9 @@ from hiertopics.base.arrays import F64, I32, I64, Floats, Ints
 from hiertopics.contract.engine import Each, stacked
 from hiertopics.contract.model import Context
 from hiertopics.families.ncrp.clustering import importance_of, in_two
-from hiertopics.families.ncrp.variational import bound
-from hiertopics.families.ncrp.variational import slot_kernels as kernels
+from hiertopics.families.ncrp.variational import bound, slot_kernels as kernels
 from hiertopics.families.ncrp.variational.draft_moves import union_gains
-from hiertopics.families.ncrp.variational.slot_kernels import Cells
+from hiertopics.families.ncrp.variational.slot_kernels import DocumentPairs
 from hiertopics.families.ncrp.variational.state import (
     Data,
     Local,
@@ -303,7 +302,7 @@ def _asked(state: State, given: kernels.Globals, candidates: I32) -> Each:
 
 
 def _restricted(
-    piece: Cells, local: Local, question: CandidateInput
+    piece: DocumentPairs, local: Local, question: CandidateInput
 ) -> tuple[Local, tuple[Floats, F64, F64]]:
     """Answer with words [n_words, n_nodes], documents in slots [n_nodes] and shares."""
     given, candidates = question
@@ -338,7 +337,7 @@ def _worth(
     return worth
 
 
-def _bounds(piece: Cells, local: Local, question: CandidateInput) -> F64:
+def _bounds(piece: DocumentPairs, local: Local, question: CandidateInput) -> F64:
     per_doc = np.zeros(len(local.tau))
     restricted_bounds(piece, local.tau, question.given, question.candidates, per_doc)
     return per_doc
@@ -352,7 +351,7 @@ class _SlotShares(NamedTuple):
     shares: F64
 
 
-def _seated(piece: Cells, local: Any, taken: _SlotShares) -> tuple[Any, None]:
+def _seated(piece: DocumentPairs, local: Any, taken: _SlotShares) -> tuple[Any, None]:
     n_nodes, candidates, shares = taken
     chances = np.zeros((len(candidates), n_nodes))
     for column in range(2):

@@ -24,12 +24,15 @@ from hiertopics.families.flat import token_layout
 from hiertopics.families.flat.token_layout import Words
 from hiertopics.families.ncrp import clustering
 from hiertopics.families.ncrp.clustering import leaves_for, nested_clusters, sums_of
-from hiertopics.families.ncrp.config import VariationalSettings as Settings
-from hiertopics.families.ncrp.config import level_prior
+from hiertopics.families.ncrp.config import VariationalSettings as Settings, level_prior
 from hiertopics.families.ncrp.sampler import chain_kernels, chains
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Hyperparameters
 from hiertopics.families.ncrp.variational.expectations import dtype_for
-from hiertopics.families.ncrp.variational.slot_kernels import Cells, count_levels, seat_documents
+from hiertopics.families.ncrp.variational.slot_kernels import (
+    DocumentPairs,
+    count_levels,
+    seat_documents,
+)
 from hiertopics.families.ncrp.variational.state import Data, State, counts_of, place, some_of
 from hiertopics.families.nested.slots import fit_sticks, in_order, nodes_of, renumbered
 from hiertopics.families.nested.tree_state import each
@@ -106,7 +109,7 @@ class _DocumentLeaves(NamedTuple):
     leaf: I64
 
 
-def _seated(piece: Cells, local: Any, seated: _DocumentLeaves) -> tuple[Any, None]:
+def _seated(piece: DocumentPairs, local: Any, seated: _DocumentLeaves) -> tuple[Any, None]:
     n_nodes, leaf = seated
     chances = np.full((len(leaf), n_nodes), UNSURE / max(n_nodes - 1, 1))
     chances[np.arange(len(leaf)), leaf] = 1.0 - UNSURE

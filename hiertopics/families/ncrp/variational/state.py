@@ -18,9 +18,8 @@ from hiertopics.contract.engine import Each, Pieces, as_given, cut, joined, stac
 from hiertopics.contract.model import Context
 from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.families.flat.token_layout import spans
-from hiertopics.families.ncrp.variational import bound, expectations
-from hiertopics.families.ncrp.variational import slot_kernels as kernels
-from hiertopics.families.ncrp.variational.slot_kernels import Cells
+from hiertopics.families.ncrp.variational import bound, expectations, slot_kernels as kernels
+from hiertopics.families.ncrp.variational.slot_kernels import DocumentPairs
 from hiertopics.families.ncrp.variational.structured_kernels import (
     log_normaliser,
     structured_step,
@@ -44,7 +43,7 @@ class Data(NamedTuple):
     corpus, where it is in files; so are its cells then, in its room.
     """
 
-    cells: Cells
+    cells: DocumentPairs
     shard_bounds: I64
     doc_lengths: I64
     n_with: I64
@@ -68,7 +67,7 @@ class PieceData(NamedTuple):
     Who unpickles it reads them there.
     """
 
-    cells: Cells
+    cells: DocumentPairs
     shelf: Shelf | None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -87,11 +86,13 @@ def parts_of(data: Data) -> list[PieceData]:
     for first, last in pairwise(data.shard_bounds.tolist()):
         cells = slice(ptr[first], ptr[last])
         shelf = None if data.shelf is None else data.shelf.bare(first, last)
-        parts.append(PieceData(Cells(ptr[first : last + 1], word[cells], tokens[cells]), shelf))
+        parts.append(
+            PieceData(DocumentPairs(ptr[first : last + 1], word[cells], tokens[cells]), shelf)
+        )
     return parts
 
 
-def build_piece(part: PieceData) -> Cells:
+def build_piece(part: PieceData) -> DocumentPairs:
     """Return the cells of a shard by themselves."""
     cells = part.cells
     return cells._replace(ptr=cells.ptr - cells.ptr[0])
@@ -106,7 +107,7 @@ def lay_out(corpus: Bags, n_shards: int) -> Data:
         tokens.append(block.data)
         n_with += np.bincount(block.indices, minlength=corpus.n_words)
         word_counts += np.bincount(block.indices, block.data, corpus.n_words).astype(np.int64)
-    cells = Cells(_starts(corpus.doc_pairs), word.done(), tokens.done())
+    cells = DocumentPairs(_starts(corpus.doc_pairs), word.done(), tokens.done())
     targets = np.arange(1, n_shards) * (corpus.n_pairs / n_shards)
     inner = np.searchsorted(cells.ptr[1:], targets)
     bounds = np.concatenate([[0], inner, [corpus.n_docs]]).astype(np.int64)
@@ -121,12 +122,12 @@ def by_piece(data: Data, docs: I64) -> list[I64]:
     return [part - start for part, start in zip(parts, first[:-1], strict=True)]
 
 
-def selected(cells: Cells, docs: I64) -> Cells:
+def selected(cells: DocumentPairs, docs: I64) -> DocumentPairs:
     """Return the cells of some documents."""
     sizes = cells.ptr[docs + 1] - cells.ptr[docs]
     ptr = _starts(sizes)
     chosen = np.repeat(cells.ptr[docs] - ptr[:-1], sizes) + np.arange(ptr[-1])
-    return Cells(ptr, cells.word[chosen], cells.tokens[chosen])
+    return DocumentPairs(ptr, cells.word[chosen], cells.tokens[chosen])
 
 
 def some_of(data: Data, docs: I64) -> Data:
@@ -142,7 +143,7 @@ def _starts(sizes: I64) -> I64:
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 
 
-def counts_of(cells: Cells, n_words: int) -> sparse.csr_array:
+def counts_of(cells: DocumentPairs, n_words: int) -> sparse.csr_array:
     """Return cells as counts again, float64 CSR [n_docs, n_words]."""
     index = np.int32 if len(cells.word) < np.iinfo(np.int32).max else np.int64
     return sparse.csr_array(
@@ -243,7 +244,7 @@ class PassMessage(NamedTuple):
     tables: kernels.Globals
     schedule: kernels.Schedule
     columns: I32
-    visit: Callable[[Cells, Any, PassMessage, kernels.Statistics], float]
+    visit: Callable[[DocumentPairs, Any, PassMessage, kernels.Statistics], float]
 
 
 class SlotProbabilities(NamedTuple):
@@ -254,9 +255,9 @@ class SlotProbabilities(NamedTuple):
 
     n_nodes: int
     given: kernels.Globals | None
-    weigh: Callable[[Cells, Any, Any, int, int], F64]
+    weigh: Callable[[DocumentPairs, Any, Any, int, int], F64]
 
-    def blocks(self, piece: Cells, local: Any) -> Iterator[F64]:
+    def blocks(self, piece: DocumentPairs, local: Any) -> Iterator[F64]:
         """Yield q of slots of a piece's documents, some documents after the other."""
         n_docs, step = len(local.tau), max(1, CELLS // self.n_nodes)
         for first in range(0, n_docs, step):
@@ -265,7 +266,7 @@ class SlotProbabilities(NamedTuple):
 
 def place(
     kind: type[State], data: Data, context: Context, tau: F64, slot_mass: F64
-) -> Pieces[Cells, Any]:
+) -> Pieces[DocumentPairs, Any]:
     """Place the corpus in pieces; tau [n_docs, depth], slot_mass [n_nodes]: see ``begun``."""
     states = cut(kind.Local, kind.begun(tau, slot_mass), bounds(data))
     return context.place(build_piece, parts_of(data), as_given, Each(states))
@@ -319,18 +320,18 @@ def added(parts: list[Sums]) -> Sums:
     return Sums(words, slot, float(sum(part.n_outside for part in parts)), total)
 
 
-def _local_step(piece: Cells, local: Any, message: PassMessage) -> tuple[Any, Sums]:
+def _local_step(piece: DocumentPairs, local: Any, message: PassMessage) -> tuple[Any, Sums]:
     return local, visit(piece, local, message)
 
 
-def visit(piece: Cells, local: Any, message: PassMessage) -> Sums:
+def visit(piece: DocumentPairs, local: Any, message: PassMessage) -> Sums:
     """Do the local step of a piece's documents in place, if there are rounds."""
     sums = _nothing(message)
     value = message.visit(piece, local, message, sums)
     return Sums(sums.words, sums.slot, float(sums.outside[0]), value)
 
 
-def visit_some(piece: Cells, local: Any, message: PassMessage, docs: I64) -> Sums:
+def visit_some(piece: DocumentPairs, local: Any, message: PassMessage, docs: I64) -> Sums:
     """Do the local step of some of a piece's documents in place; their cells are copied."""
     sums, value = _nothing(message), 0.0
     for first, last in spans(piece.ptr[docs + 1] - piece.ptr[docs]):
@@ -349,7 +350,9 @@ def _nothing(message: PassMessage) -> kernels.Statistics:
     return kernels.Statistics(words, np.zeros(n_nodes), np.zeros(1), message.columns)
 
 
-def _visit(piece: Cells, local: Local, message: PassMessage, sums: kernels.Statistics) -> float:
+def _visit(
+    piece: DocumentPairs, local: Local, message: PassMessage, sums: kernels.Statistics
+) -> float:
     scratch = expectations.scratch_for(len(sums.slot), sums.words.dtype)
     docs = (0, len(local.tau))
     value = structured_step(
@@ -366,7 +369,7 @@ def words_by_level(state: State, columns: I32) -> Sums:
     return added(state.local.ask(_look, by_path(state, 1, columns)))
 
 
-def _look(piece: Cells, local: Any, message: PassMessage) -> Sums:
+def _look(piece: DocumentPairs, local: Any, message: PassMessage) -> Sums:
     return visit(piece, Local(local.tau.copy()), message)
 
 
@@ -387,16 +390,18 @@ def elbo(state: State) -> float:
     )
 
 
-def _levels_term(piece: Cells, local: Local, level_prior: F64) -> float:
+def _levels_term(piece: DocumentPairs, local: Local, level_prior: F64) -> float:
     return bound.levels_term(local.tau, level_prior)
 
 
-def _log_normaliser(piece: Cells, local: Local, given: kernels.Globals) -> float:
+def _log_normaliser(piece: DocumentPairs, local: Local, given: kernels.Globals) -> float:
     scratch = expectations.scratch_for(given.e_table.shape[1], np.float64)
     return float(log_normaliser(piece, 0, len(local.tau), local.tau, given, scratch))
 
 
-def _weigh(piece: Cells, local: Local, given: kernels.Globals, first: int, last: int) -> F64:
+def _weigh(
+    piece: DocumentPairs, local: Local, given: kernels.Globals, first: int, last: int
+) -> F64:
     n_nodes = given.e_table.shape[1]
     scratch = expectations.scratch_for(n_nodes, given.e_table.dtype)
     chances = np.empty((last - first, n_nodes))
@@ -404,7 +409,7 @@ def _weigh(piece: Cells, local: Local, given: kernels.Globals, first: int, last:
     return chances
 
 
-def _best_slots(piece: Cells, local: Any, weighing: SlotProbabilities) -> I64:
+def _best_slots(piece: DocumentPairs, local: Any, weighing: SlotProbabilities) -> I64:
     rows = [np.argmax(chances, axis=1) for chances in weighing.blocks(piece, local)]
     return np.concatenate([np.empty(0, np.int64), *rows])
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from hiertopics.base.arrays import F64, I32, Floats
 from hiertopics.families.ncrp.variational.slot_kernels import (
-    Cells,
+    DocumentPairs,
     Globals,
     Schedule,
-    Scratch,
+    SlotScratch,
     Statistics,
     level_chances,
     levels_gap,
@@ -28,7 +28,7 @@ from hiertopics.numeric.special import copy_row, log
 
 @kernel()
 def gather_chances(
-    cells: Cells, doc: int, given: Globals, active: I32, chance: Floats, count: Floats
+    cells: DocumentPairs, doc: int, given: Globals, active: I32, chance: Floats, count: Floats
 ) -> None:
     """Write exp E log phi of a document's words on the active paths [n_active, depth, n_pairs]
     and their ``count`` [n_pairs].
@@ -46,7 +46,7 @@ def gather_chances(
 
 @kernel()
 def gather_scaled(
-    cells: Cells, doc: int, given: Globals, active: I32, chance: Floats, count: Floats
+    cells: DocumentPairs, doc: int, given: Globals, active: I32, chance: Floats, count: Floats
 ) -> None:
     """Do as ``gather_chances`` does, each word's chances over exp(``Globals.log_scale``).
 
@@ -96,7 +96,7 @@ def log_chance(count: Floats, total: Floats) -> float:
 
 @kernel()
 def add_words(
-    cells: Cells,
+    cells: DocumentPairs,
     doc: int,
     given: Globals,
     slot: int,
@@ -128,13 +128,13 @@ SETTLED = 1e-3
 
 @kernel()
 def structured_step(
-    cells: Cells,
+    cells: DocumentPairs,
     first: int,
     last: int,
     tau: F64,
     given: Globals,
     schedule: Schedule,
-    scratch: Scratch,
+    scratch: SlotScratch,
     sums: Statistics,
 ) -> float:
     """Refit q(path, level) and tau [n_docs, depth] of documents ``first .. last`` (option B).
@@ -164,7 +164,7 @@ def structured_step(
 
 @kernel()
 def restricted_step(
-    cells: Cells,
+    cells: DocumentPairs,
     first: int,
     last: int,
     tau: F64,
@@ -198,7 +198,9 @@ def _listed(candidates: I32) -> I32:
 
 
 @kernel()
-def restricted_bounds(cells: Cells, tau: F64, given: Globals, candidates: I32, bounds: F64) -> None:
+def restricted_bounds(
+    cells: DocumentPairs, tau: F64, given: Globals, candidates: I32, bounds: F64
+) -> None:
     """Write each document's log normaliser over its ``candidates`` plus its E_theta, [n_docs].
 
     E_theta is without what does not depend on tau.
@@ -227,7 +229,13 @@ def restricted_bounds(cells: Cells, tau: F64, given: Globals, candidates: I32, b
 
 @kernel()
 def weigh_documents(
-    cells: Cells, first: int, last: int, tau: F64, given: Globals, scratch: Scratch, chances: F64
+    cells: DocumentPairs,
+    first: int,
+    last: int,
+    tau: F64,
+    given: Globals,
+    scratch: SlotScratch,
+    chances: F64,
 ) -> None:
     """Write chances of slots [last - first, n_nodes] of documents ``first .. last``.
 
@@ -240,7 +248,7 @@ def weigh_documents(
 
 @kernel()
 def log_normaliser(
-    cells: Cells, first: int, last: int, tau: F64, given: Globals, scratch: Scratch
+    cells: DocumentPairs, first: int, last: int, tau: F64, given: Globals, scratch: SlotScratch
 ) -> float:
     """Return the sum of log normalisers of documents ``first .. last`` under their tau."""
     log_weights, chances = np.empty((2, len(given.slots.path)))
@@ -252,7 +260,7 @@ def log_normaliser(
 
 @kernel()
 def _local_rounds(
-    cells: Cells,
+    cells: DocumentPairs,
     doc: int,
     tau: F64,
     given: Globals,
@@ -330,10 +338,10 @@ NEGLIGIBLE = 1e-8
 
 @kernel()
 def infer_structured(
-    cells: Cells,
+    cells: DocumentPairs,
     doc: int,
     given: Globals,
-    scratch: Scratch,
+    scratch: SlotScratch,
     tau: F64,
     n_rounds: int,
     tolerance: float,
@@ -374,7 +382,13 @@ def infer_structured(
 
 @kernel()
 def _fit_slot(
-    cells: Cells, doc: int, given: Globals, slot: int, tau: F64, n_rounds: int, tolerance: float
+    cells: DocumentPairs,
+    doc: int,
+    given: Globals,
+    slot: int,
+    tau: F64,
+    n_rounds: int,
+    tolerance: float,
 ) -> float:
     """Fit tau of one document in one slot; return its log weight, E_theta included."""
     depth, kind = len(tau), given.e_table.dtype
@@ -398,7 +412,13 @@ def _fit_slot(
 
 @kernel()
 def _add_tokens(
-    cells: Cells, doc: int, e_theta: Floats, given: Globals, slot: int, share: float, tokens: F64
+    cells: DocumentPairs,
+    doc: int,
+    e_theta: Floats,
+    given: Globals,
+    slot: int,
+    share: float,
+    tokens: F64,
 ) -> None:
     """Add ``share`` of a document's expected tokens of each level in one slot to ``tokens``."""
     depth, kind = len(e_theta), given.e_table.dtype
