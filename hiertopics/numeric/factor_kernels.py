@@ -1,4 +1,8 @@
-"""Dense steps of factorisations. Sums have one order for every width of vectors."""
+"""Dense steps of factorisations. Sums have one order for every width of vectors.
+
+Room for results and scratch is made by numpy, before a kernel is called: numba compiles each way
+to make an array anew, a tenth of a second for each.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import numpy as np
 
 from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.numeric.jit import kernel
+from hiertopics.numeric.special import fill_row
 
 SWEEPS = 30
 """Rounds of rotations at most; eight are usual."""
@@ -17,7 +22,6 @@ BESIDE = 64
 """Rows of a factor that are moved at a time; loops over fewer LLVM unrolls, not as vector code."""
 
 
-@kernel()
 def product(one: F64, other: F64) -> F64:
     """Return one [n, k] @ other [k, m], each entry summed from the first of k to the last."""
     found = np.zeros((one.shape[0], other.shape[1]))
@@ -39,15 +43,23 @@ def add_product(one: F64, other: F64, found: F64) -> None:
                     found[row, column] += factor * other[middle, column]
 
 
-@kernel()
 def gram(rows: F64) -> F64:
     """Return the inner products of columns, rows.T @ rows, [k, k]; rows: [n, k].
 
-    Each entry is summed from the first row to the last. Four rows are added at a time, so that a
-    sum is loaded and stored once for them.
+    Each entry is summed from the first row to the last.
+    """
+    found = np.zeros((rows.shape[1], rows.shape[1]))
+    add_gram(rows, found)
+    return found
+
+
+@kernel()
+def add_gram(rows: F64, found: F64) -> None:
+    """Add rows.T @ rows to ``found`` [k, k]; rows: [n, k].
+
+    Four rows are added at a time, so that a sum is loaded and stored once for them.
     """
     n_columns = rows.shape[1]
-    found = np.zeros((n_columns, n_columns))
     in_fours = rows.shape[0] - rows.shape[0] % 4
     for row in range(0, in_fours, 4):
         for one in range(n_columns):
@@ -62,39 +74,38 @@ def gram(rows: F64) -> F64:
         for one in range(n_columns):
             for other in range(n_columns):
                 found[one, other] += rows[row, one] * rows[row, other]
-    return found
 
 
-@kernel()
 def lengths(rows: F64) -> F64:
-    """Return the Euclidean length of each row, float64 [n]."""
-    found = np.zeros(rows.shape[0])
-    for row in range(rows.shape[0]):
-        total = 0.0
-        for column in range(rows.shape[1]):
-            total += rows[row, column] * rows[row, column]
-        found[row] = np.sqrt(total)
-    return found
+    """Return the Euclidean length of each row [n, m], float64 [n], summed from the first column."""
+    if not rows.shape[1]:
+        return np.zeros(len(rows))
+    # ``cumsum`` adds one by one, ``sum`` does not.
+    return np.array([np.sqrt((row * row).cumsum()[-1]) for row in rows])
 
 
-@kernel()
 def orthonormalise(rows: F64) -> None:
     """Make rows [k, n] orthonormal in place; a row in the span of the others becomes 0.
 
     Modified Gram-Schmidt, twice. Each row, once it has length 1, is taken out of all later ones.
     """
     for _ in range(2):
-        before = lengths(rows)
-        for one in range(rows.shape[0]):
-            total = 0.0
-            for column in range(rows.shape[1]):
-                total += rows[one, column] * rows[one, column]
-            # What rounding alone leaves of a row is no direction.
-            there = total > 1e-24 * before[one] * before[one] and total > 0.0
-            scale = 1.0 / np.sqrt(total) if there else 0.0
-            for column in range(rows.shape[1]):
-                rows[one, column] *= scale
-            _take_out(rows, one)
+        _orthonormalise(rows, lengths(rows))
+
+
+@kernel()
+def _orthonormalise(rows: F64, before: F64) -> None:
+    """Take each row out of all later ones; before [k]: their lengths."""
+    for one in range(rows.shape[0]):
+        total = 0.0
+        for column in range(rows.shape[1]):
+            total += rows[one, column] * rows[one, column]
+        # What rounding alone leaves of a row is no direction.
+        there = total > 1e-24 * before[one] * before[one] and total > 0.0
+        scale = 1.0 / np.sqrt(total) if there else 0.0
+        for column in range(rows.shape[1]):
+            rows[one, column] *= scale
+        _take_out(rows, one)
 
 
 @kernel()
@@ -129,14 +140,20 @@ def _subtract(row: F64, times: float, other: F64) -> None:
         row[column] -= times * other[column]
 
 
-@kernel()
 def eigenvectors(symmetric: F64) -> F64:
     """Return the eigenvectors of a matrix [k, k] as rows; it becomes diagonal in place.
 
     Cyclic Jacobi rotations (G. Golub, C. Van Loan, Matrix Computations, section 8.5).
     """
+    found = np.eye(len(symmetric))
+    _diagonalise(symmetric, found)
+    return found
+
+
+@kernel()
+def _diagonalise(symmetric: F64, vectors: F64) -> None:
+    """Make a matrix diagonal; vectors: the rows that are turned with it."""
     n = symmetric.shape[0]
-    found = np.eye(n)
     for _ in range(SWEEPS):
         off, diagonal = 0.0, 0.0
         for row in range(n):
@@ -148,8 +165,7 @@ def eigenvectors(symmetric: F64) -> F64:
         for one in range(n - 1):
             for other in range(one + 1, n):
                 if abs(symmetric[one, other]) > 1e-300:
-                    _rotate(symmetric, found, one, other)
-    return found
+                    _rotate(symmetric, vectors, one, other)
 
 
 @kernel()
@@ -174,16 +190,24 @@ def _rotate(symmetric: F64, vectors: F64, one: int, other: int) -> None:
         vectors[other, place] = sine * first + cosine * second
 
 
-@kernel()
 def descend(factor: F64, against: F64, inner: F64) -> float:
     """Update a factor W [n, k] of X by one pass of coordinate descent; return the total change.
 
     Least squares of X - W H over W >= 0 given H. against: X @ H.T, [n, k]; inner: H @ H.T, [k, k].
+    """
+    block, target, steps = np.zeros((3, factor.shape[1], BESIDE))
+    return float(_descend(factor, against, inner, block, target, steps, np.zeros(BESIDE)))
+
+
+@kernel()
+def _descend(
+    factor: F64, against: F64, inner: F64, block: F64, target: F64, steps: F64, slopes: F64
+) -> float:
+    """Update a factor; return the total change. The last four arguments are scratch.
+
     Rows know nothing of each other: some of them move side by side, as vector code.
     """
     moved, n_columns = 0.0, factor.shape[1]
-    block, target = np.zeros((n_columns, BESIDE)), np.zeros((n_columns, BESIDE))
-    steps, slopes = np.zeros((n_columns, BESIDE)), np.zeros(BESIDE)
     for first in range(0, factor.shape[0], BESIDE):
         n_rows = min(BESIDE, factor.shape[0] - first)
         for row in range(n_rows):
@@ -231,7 +255,6 @@ def _descend_beside(block: F64, target: F64, inner: F64, slopes: F64, steps: F64
             steps[one, row] = abs(new - old)
 
 
-@kernel()
 def best_parts(starts: I64, word: I32, tokens: F64, phi: F64, prior: float, n_rounds: int) -> I64:
     """Return which topic suits each pair best, int64 [n_pairs], of documents under held topics.
 
@@ -239,13 +262,30 @@ def best_parts(starts: I64, word: I32, tokens: F64, phi: F64, prior: float, n_ro
     ``n_rounds`` times becomes the mean of q, prior tokens in each topic with it. Of topics that
     suit a pair equally the first is taken.
     """
+    best, (theta, n, row) = np.zeros(len(word), np.int64), np.zeros((3, phi.shape[1]))
+    _choose_parts(starts, word, tokens, phi, prior, n_rounds, theta, n, row, best)
+    return best
+
+
+@kernel()
+def _choose_parts(
+    starts: I64,
+    word: I32,
+    tokens: F64,
+    phi: F64,
+    prior: float,
+    n_rounds: int,
+    theta: F64,
+    n: F64,
+    row: F64,
+    best: I64,
+) -> None:
+    """Write the topic of each pair to ``best``; theta, n and row [T] are scratch."""
     n_topics = phi.shape[1]
-    best = np.zeros(len(word), np.int64)
-    theta, n, row = np.empty(n_topics), np.empty(n_topics), np.empty(n_topics)
     for doc in range(len(starts) - 1):
-        theta[:] = 1.0 / n_topics
+        fill_row(theta, n_topics, 1.0 / n_topics)
         for _ in range(n_rounds):
-            n[:] = prior
+            fill_row(n, n_topics, prior)
             for pair in range(starts[doc], starts[doc + 1]):
                 total = 0.0
                 for topic in range(n_topics):
@@ -267,7 +307,6 @@ def best_parts(starts: I64, word: I32, tokens: F64, phi: F64, prior: float, n_ro
                 if chance > most:
                     most = chance
                     best[pair] = topic
-    return best
 
 
 @kernel()

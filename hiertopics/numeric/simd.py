@@ -61,6 +61,10 @@ def aligned_rows(n_rows: int, like: Floats) -> Floats:
     return memory[offset : offset + n_rows * padded].reshape(n_rows, padded)
 
 
+rows_on_lines: Callable[[int, Floats], Floats] = getattr(aligned_rows, "py_func", aligned_rows)
+"""``aligned_rows`` where no kernel calls it: not compiled."""
+
+
 def prefetch_row(table: NDArray[Any], row: int) -> None:
     """Ask the machine to bring a row of a table (C-contiguous, 2-D) near; in Python nothing.
 

@@ -14,6 +14,7 @@ from hiertopics.families.flat import kernels, moments, variational
 from hiertopics.families.flat.kernels import ExpectedCounts, PseudoCounts
 from hiertopics.families.flat.layout import lay_out
 from hiertopics.families.hdp.variational import cvb0, pcvb0
+from hiertopics.numeric.simd import rows_on_lines
 
 PRECISIONS = [(np.float64, 1e-12), (np.float32, 1e-6)]
 SHARES = [[0.0, 1.0, 0.0], [0.5, 0.5], [1e-8, 1e-3, 0.2, 0.3, 0.499, 0.0], [1.0]]
@@ -28,7 +29,8 @@ def sweep_one_pair(count: int, shares: Floats, seen_before: float) -> tuple[Floa
     # Counts of a single token: without it only the document's prior is left.
     prior = PseudoCounts(shares, np.ones(1, dtype), 1.0)
     n_k = tables.n_dk[0].astype(np.float64)
-    assert kernels.sweep_block(cells, 0, 0, tables, n_k, prior) == -1
+    scratch = rows_on_lines(kernels.N_ROWS, tables.resp)
+    assert kernels.sweep_block(cells, 0, 0, tables, n_k, prior, scratch) == -1
     return tables.resp[0], tables
 
 

@@ -17,6 +17,7 @@ from hiertopics.families.flat import kernels, variational
 from hiertopics.families.flat.kernels import ExpectedCounts, PseudoCounts
 from hiertopics.families.flat.layout import Cells, lay_out
 from hiertopics.families.hdp.variational import pcvb0
+from hiertopics.numeric.simd import rows_on_lines
 
 N_TOPICS = 5
 PRECISIONS = [(np.float64, 1e-12), (np.float32, 1e-5)]
@@ -52,7 +53,13 @@ def case(dtype: type, *, indicators: bool = True, n_topics: int = N_TOPICS) -> C
 
 
 def sweep(case: Case) -> None:
-    assert kernels.sweep_block(case.cells, 0, 0, case.tables, case.n_k, case.prior) == -1
+    assert visited(case) == -1
+
+
+def visited(case: Case) -> int:
+    scratch = rows_on_lines(kernels.N_ROWS, case.tables.resp)
+    before = (case.cells, 0, 0, case.tables, case.n_k, case.prior)
+    return int(kernels.sweep_block(*before, scratch))
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), PRECISIONS)
@@ -95,7 +102,7 @@ def test_sweep_names_the_document_whose_weights_are_not_finite(dtype: type, pois
     """4.1: trouble is reported, not carried on."""
     found = case(dtype)
     found.tables.n_dk[4, 1] = poison
-    bad = kernels.sweep_block(found.cells, 0, 0, found.tables, found.n_k, found.prior)
+    bad = visited(found)
     assert bad == 4
 
 
@@ -107,7 +114,7 @@ def test_sweep_names_the_document_whose_weights_vanish(dtype: type) -> None:
     found.tables.resp[own] = 0.0
     found.tables.n_dk[0] = 0.0
     found.prior.doc[:] = 0.0
-    assert kernels.sweep_block(found.cells, 0, 0, found.tables, found.n_k, found.prior) == 0
+    assert visited(found) == 0
 
 
 @pytest.mark.parametrize("backend", VARIATIONAL)

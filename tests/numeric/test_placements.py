@@ -118,7 +118,9 @@ CASES: dict[Any, Case] = {
     ),
     burst_kernels.note_seen: lambda m: (m.chances(), 3.4, m.row(), m.row() / 2, m.row() / 2),
     burst_kernels.at_least_once: lambda m: (m.chances(), 3, 0.4, m.row()),
-    kernels.sweep_block: lambda m: (m.cells, 0, 0, m.tables, n_k(m), m.prior),
+    kernels.sweep_block: lambda m: (
+        *(m.cells, 0, 0, m.tables, n_k(m), m.prior, m.row(kernels.N_ROWS, m.n)),
+    ),
     kernels.visit: lambda m: (
         *(np.arange(N_WORDS, dtype=np.int32), m.row(N_WORDS) * 3, m.chances(N_WORDS, m.n)),
         *(8 * m.row(N_WORDS, m.n), m.row(N_WORDS), 8 * m.row(), m.row()),

@@ -15,13 +15,16 @@ import numpy as np
 from hiertopics.base.arrays import F64, I32, Floats
 from hiertopics.families.flat.layout import Cells
 from hiertopics.numeric.jit import REASSOCIATE, in_fixed_order, kernel
-from hiertopics.numeric.simd import aligned_rows, prefetch_row, settle, settle_and_weigh, weigh
+from hiertopics.numeric.simd import prefetch_row, settle, settle_and_weigh, weigh
 from hiertopics.numeric.special import copy_row
 
 # Distances of prefetching, in pairs. Long rows of responsibilities the hardware fetches itself.
 WORDS_AHEAD = 3
 PAIRS_AHEAD = 8
 SHORT_ROW = 640
+
+N_ROWS = 5
+"""Rows of scratch of ``sweep_block``."""
 
 
 class ExpectedCounts(NamedTuple):
@@ -56,17 +59,18 @@ def sweep_block(
     tables: ExpectedCounts,
     n_k: F64,
     pseudo_counts: PseudoCounts,
+    scratch: Floats,
 ) -> int:
     """Visit each pair of a block once: refit q(z), move counts, note the topics that are seen.
 
     q(z = k) is proportional to (n_dk - q + doc prior)(n_wk - q + word prior)/(n_k - q + total),
     one token excluded (theory/hdp 3.1; equation 35). n_k [T] is moved too: pass the block's own.
+    scratch: rows on cache lines, [N_ROWS, T or more] in the tables' dtype.
     Returns -1, or the document at which the weights ceased to be positive and finite.
     """
     n_dk, n_wk, seen_wk = tables.n_dk, tables.n_wk, tables.seen_wk
     n_topics = n_dk.shape[1]
     noting = seen_wk.shape[1] > 0
-    scratch = aligned_rows(5, tables.resp)
     base = scratch[0][:n_topics]
     doc_row = scratch[1][:n_topics]
     weights = scratch[2][:n_topics]

@@ -32,6 +32,7 @@ from hiertopics.families.flat.layout import (
     spans,
     take_turns,
 )
+from hiertopics.numeric.simd import rows_on_lines
 from hiertopics.settings.config import InferenceConfig
 
 Table = Floats
@@ -279,7 +280,8 @@ def _swept(
     tables = ExpectedCounts(local.resp, local.n_dk, n_wk, seen_dk, seen_wk)
     n_k = block.given.n_k.copy()
     prior = block.given.prior
-    require_sound(piece, kernel(piece.blocks, 0, block.number, tables, n_k, prior))
+    scratch = rows_on_lines(kernels.N_ROWS, local.resp)
+    require_sound(piece, kernel(piece.blocks, 0, block.number, tables, n_k, prior, scratch))
     kept = seen_dk if seen_dk.shape[1] else None
     return local._replace(seen_dk=kept), ((n_wk, seen_wk), n_k - block.given.n_k)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hiertopics.base.arrays import F64, I32, I64, Floats
+from hiertopics.base.arrays import F64, I32, I64, Bools, Floats
 from hiertopics.families.flat.burst_kernels import TableRule, seated
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.nhdp.layout import Ancestry, Local, StoredResponsibilities
@@ -44,7 +44,6 @@ def pack(row: Floats, kept: StoredResponsibilities) -> None:
             kept[at] = row[at]
 
 
-@kernel()
 def divide(
     cells: Cells,
     first: int,
@@ -61,9 +60,28 @@ def divide(
     inner one besides inner_phi times the theta * lent of the leaves below it; all three
     [n_words, K].
     """
+    n_pairs, n_nodes = cells.cuts[last - 1, -1] - cells.cuts[first, 0], theta.shape[1]
+    resp, (row, below) = np.empty((n_pairs, n_nodes), theta.dtype), np.zeros((2, n_nodes))
+    _divide(cells, first, last, theta, leaf_part, lent, inner_phi, ancestry, row, below, resp)
+    return resp
+
+
+@kernel()
+def _divide(
+    cells: Cells,
+    first: int,
+    last: int,
+    theta: Floats,
+    leaf_part: Floats,
+    lent: Floats,
+    inner_phi: Floats,
+    ancestry: Ancestry,
+    row: F64,
+    below: F64,
+    resp: Floats,
+) -> None:
+    """Write q(z) to ``resp``; row and below [K] are scratch."""
     n_nodes, begin = theta.shape[1], cells.cuts[first, 0]
-    resp = np.empty((cells.cuts[last - 1, -1] - begin, n_nodes), theta.dtype)
-    row, below = np.zeros(n_nodes), np.zeros(n_nodes)
     for doc in range(first, last):
         for pair in range(cells.cuts[doc, 0], cells.cuts[doc, -1]):
             word, total = cells.word[pair], 0.0
@@ -79,7 +97,6 @@ def divide(
                 total += row[node]
             for node in range(n_nodes):
                 resp[pair - begin, node] = row[node] / total
-    return resp
 
 
 @kernel()
@@ -108,7 +125,6 @@ def fold(cells: Cells, first: int, last: int, phi: Floats, share: Floats, n_roun
     return found
 
 
-@kernel()
 def choose(
     cells: Cells,
     first: int,
@@ -125,8 +141,29 @@ def choose(
     """
     n_nodes = dense.shape[1]
     n, wanted = np.zeros(n_nodes), np.zeros(n_nodes, np.bool_)
-    found, n_found = np.empty((last - first) * n_nodes, np.int32), 0
-    begin = cells.cuts[first, 0]
+    found = np.empty((last - first) * n_nodes, np.int32)
+    n_found = _choose(cells, first, last, dense, ancestry, least, lengths, n, wanted, found)
+    return found[:n_found].copy()
+
+
+@kernel()
+def _choose(
+    cells: Cells,
+    first: int,
+    last: int,
+    dense: Floats,
+    ancestry: Ancestry,
+    least: float,
+    lengths: I64,
+    n: F64,
+    wanted: Bools,
+    found: I32,
+) -> int:
+    """Write the own nodes of documents to ``found``; return their number.
+
+    n and wanted [K], no node wanted, are scratch.
+    """
+    n_nodes, n_found, begin = dense.shape[1], 0, cells.cuts[first, 0]
     for doc in range(first, last):
         fill_row(n, n_nodes, 0.0)
         for pair in range(cells.cuts[doc, 0], cells.cuts[doc, -1]):
@@ -150,10 +187,9 @@ def choose(
                 length += 1
         lengths[doc] = length
         n_found += length
-    return found[:n_found].copy()
+    return n_found
 
 
-@kernel()
 def keep(
     cells: Cells,
     first: int,
@@ -169,8 +205,22 @@ def keep(
     them. resp: the documents' pairs one after another, each at its document's own nodes. A pair
     that has nothing there is spread evenly.
     """
-    begin, q = cells.cuts[first, 0], np.empty(dense.shape[1], dense.dtype)
-    first_own, place = 0, 0
+    _keep(cells, first, last, dense, own, lengths, resp, np.empty(dense.shape[1], dense.dtype))
+
+
+@kernel()
+def _keep(
+    cells: Cells,
+    first: int,
+    last: int,
+    dense: Floats,
+    own: I32,
+    lengths: I64,
+    resp: StoredResponsibilities,
+    q: Floats,
+) -> None:
+    """Write q(z) to ``resp``; q [K] is scratch."""
+    begin, first_own, place = cells.cuts[first, 0], 0, 0
     for doc in range(first, last):
         nodes = own[first_own : first_own + lengths[doc]]
         first_own += lengths[doc]
@@ -184,10 +234,14 @@ def keep(
             place += len(nodes)
 
 
-@kernel()
 def count_words(cells: Cells, word_shard: int, local: Local, n_wk: Floats) -> None:
     """Add a block's pairs to n_wk, which the caller has set to zero."""
-    q = np.empty(n_wk.shape[1], n_wk.dtype)
+    _count_words(cells, word_shard, local, n_wk, np.empty(n_wk.shape[1], n_wk.dtype))
+
+
+@kernel()
+def _count_words(cells: Cells, word_shard: int, local: Local, n_wk: Floats, q: Floats) -> None:
+    """Add a block's pairs to n_wk; q [K] is scratch."""
     for doc in range(len(cells.cuts)):
         nodes = local.node[local.first_node[doc] : local.first_node[doc + 1]]
         for pair in range(cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]):
@@ -198,13 +252,15 @@ def count_words(cells: Cells, word_shard: int, local: Local, n_wk: Floats) -> No
                 word_row[nodes[at]] += cells.tokens[pair] * row[at]
 
 
-@kernel()
 def count_documents(cells: Cells, local: Local) -> None:
     """Write the counts of documents."""
-    longest = 0
-    for doc in range(len(cells.cuts)):
-        longest = max(longest, local.first_node[doc + 1] - local.first_node[doc])
-    q = np.empty(longest, local.n.dtype)
+    longest = int(np.diff(local.first_node).max(initial=0))
+    _count_documents(cells, local, np.empty(longest, local.n.dtype))
+
+
+@kernel()
+def _count_documents(cells: Cells, local: Local, q: Floats) -> None:
+    """Write the counts of documents; q, as long as the most own nodes: scratch."""
     for doc in range(len(cells.cuts)):
         n = local.n[local.first_node[doc] : local.first_node[doc + 1]]
         fill_row(n, len(n), 0.0)

@@ -20,6 +20,7 @@ class Places(NamedTuple):
     the inner nodes that have some. group_start, group_depth: int64, first column of each group and
     its vectors. lane_parent: uint32, the inner node that a lane's leaves belong to. place: [K], of
     nodes among inner ones; length, owner, rank: of lanes before they are in order.
+    n_long: int64 [LONGEST_LANE + 1], the lanes of each length, and then their first rank.
     """
 
     node: U32
@@ -34,6 +35,7 @@ class Places(NamedTuple):
     length: I64
     owner: U32
     rank: I64
+    n_long: I64
 
 
 class Sizes(NamedTuple):
@@ -46,29 +48,28 @@ class Sizes(NamedTuple):
     n_columns: int
 
 
-@kernel()
 def most_columns(n_nodes: int) -> int:
     """Return the columns that no document needs more of."""
     return n_nodes + (2 + LONGEST_LANE) * LANES
 
 
-@kernel()
 def room_for_places(n_nodes: int) -> Places:
     """Return room for the places of any document."""
-    whole, n_lanes = np.uint32(0), n_nodes + LANES
+    n_lanes = n_nodes + LANES
     return Places(
-        np.full(n_nodes, whole),
-        np.full(n_nodes, whole),
-        np.full(n_nodes, whole),
-        np.full(n_nodes + 1, whole),
-        np.full(n_nodes, whole),
+        np.zeros(n_nodes, np.uint32),
+        np.zeros(n_nodes, np.uint32),
+        np.zeros(n_nodes, np.uint32),
+        np.zeros(n_nodes + 1, np.uint32),
+        np.zeros(n_nodes, np.uint32),
         np.zeros(n_lanes, np.int64),
         np.zeros(n_lanes, np.int64),
-        np.full(n_lanes + LANES, whole),
-        np.full(n_nodes, whole),
+        np.zeros(n_lanes + LANES, np.uint32),
+        np.zeros(n_nodes, np.uint32),
         np.zeros(n_lanes, np.int64),
-        np.full(n_lanes, whole),
+        np.zeros(n_lanes, np.uint32),
         np.zeros(n_lanes, np.int64),
+        np.zeros(LONGEST_LANE + 1, np.int64),
     )
 
 
@@ -118,7 +119,9 @@ def lay_out(nodes: I32, ancestry: Ancestry, places: Places) -> Sizes:
     longest = longest_lane(nodes, ancestry, places)
     # Leaves of a family come one behind the other: their lane and step, kept in the column so far.
     n_lanes, last = 0, np.int64(-1)
-    n_long = np.zeros(LONGEST_LANE + 1, np.int64)
+    n_long = places.n_long
+    for length in range(len(n_long)):
+        n_long[length] = 0
     for at in range(len(nodes)):
         if ancestry.inner[places.node[at]]:
             continue
@@ -136,8 +139,11 @@ def lay_out(nodes: I32, ancestry: Ancestry, places: Places) -> Sizes:
         longer += n_long[length]
         n_long[length] = longer - n_long[length]
     n_groups = (n_lanes + LANES - 1) // LANES
-    places.lane_parent[: n_groups * LANES] = 0
-    places.group_depth[:n_groups] = 0
+    # Loops: assignments to slices take longer to compile.
+    for lane in range(n_groups * LANES):
+        places.lane_parent[lane] = 0
+    for group in range(n_groups):
+        places.group_depth[group] = 0
     for lane in range(n_lanes):
         rank = n_long[places.length[lane]]
         n_long[places.length[lane]] += 1

@@ -17,6 +17,7 @@ from hiertopics.families.flat.concentrations import (
 from hiertopics.families.flat.layout import Data, Piece
 from hiertopics.families.hdp.table_kernels import SMALL, draw_growth, draw_table_sums
 from hiertopics.families.nhdp import gibbs_kernels as kernels, sweep_kernels
+from hiertopics.families.nhdp.lane_kernels import room_for_places
 from hiertopics.families.nhdp.layout import Ancestry, AnyLocal, Shape
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.state import State, by_tables, recount_now_and_then, sweep
@@ -53,7 +54,9 @@ def _tables(piece: Piece, local: AnyLocal, given: tuple[Ancestry, Rates]) -> Sum
     ancestry, rates = given
     sums = Sums(*(np.zeros(len(rates.share)) for _ in Sums._fields))
     counted, own = by_tables(piece, local)
-    sweep_kernels.add_tables(counted.cells, own, ancestry, rates, sums)
+    n_nodes = len(rates.share)
+    places, room = room_for_places(n_nodes), np.zeros((sweep_kernels.N_SUMS, n_nodes))
+    sweep_kernels.add_tables(counted.cells, own, ancestry, rates, sums, places, room)
     return sums
 
 

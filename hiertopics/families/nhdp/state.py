@@ -18,9 +18,11 @@ from hiertopics.families.flat.burst_kernels import TableRule
 from hiertopics.families.flat.layout import Block, Data, Piece, take_turns
 from hiertopics.families.flat.variational import MAX_DRIFT, recount_is_due, require_sound
 from hiertopics.families.nhdp import document_kernels, sweep_kernels
+from hiertopics.families.nhdp.lane_kernels import most_columns, room_for_places
 from hiertopics.families.nhdp.layout import Ancestry, AnyLocal, BurstyLocal, Local, shape_of
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.sweep_kernels import Rates
+from hiertopics.numeric.simd import rows_on_lines
 
 
 @dataclass
@@ -149,8 +151,11 @@ def _sweep(
     n_k = before.copy()
     tables = local.pair_tables if isinstance(local, BurstyLocal) else np.zeros(0, n_wk.dtype)
     own = by_tables(piece, local)[1]
+    places = room_for_places(len(n_k))
+    like = np.empty((0, most_columns(len(n_k))), n_wk.dtype)
     bad_doc = sweep_kernels.sweep_block(
-        piece.blocks, block.number, own, n_wk, n_k, ancestry, rates, tables, seating
+        *(piece.blocks, block.number, own, n_wk, n_k, ancestry, rates, tables, seating),
+        *(places, rows_on_lines(sweep_kernels.N_ROWS, like)),
     )
     require_sound(piece, bad_doc)
     return local, (block.rows, n_k - before)

@@ -17,14 +17,17 @@ from hiertopics.base.arrays import F64, I32, I64, U32, Bools, Floats
 from hiertopics.families.flat.burst_kernels import TableRule, seated
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.nhdp.document_kernels import pack, unpack
-from hiertopics.families.nhdp.lane_kernels import lay_inner, lay_out, most_columns, room_for_places
+from hiertopics.families.nhdp.lane_kernels import Places, lay_inner, lay_out
 from hiertopics.families.nhdp.lane_simd import settle_inner, settle_lanes, weigh_inner, weigh_lanes
 from hiertopics.families.nhdp.layout import LANES, Ancestry, Local, StoredResponsibilities
 from hiertopics.numeric.jit import kernel
-from hiertopics.numeric.simd import aligned_rows, prefetch_row
+from hiertopics.numeric.simd import prefetch_row
 from hiertopics.numeric.special import digamma, fill_row
 
 WORDS_AHEAD = 3
+
+N_ROWS, N_SUMS = 20, 7
+"""Rows of scratch of ``sweep_block`` and of ``add_tables``."""
 
 
 class Rates(NamedTuple):
@@ -54,21 +57,21 @@ def sweep_block(
     rates: Rates,
     pair_tables: Floats,
     seating: TableRule | None,
+    places: Places,
+    rows: Floats,
 ) -> int:
     """Visit each pair of a block once: refit q(z) and move the counts (theory/nhdp 3.1).
 
     n_k [K] is moved too: pass the block's own. pair_tables [n_pairs]: where documents are bursty,
     the tables of each pair, refitted too (theory/bursts 8); else without entries. seating: None
-    there, and no kernel of bursts is compiled. Returns -1, or the document at which the weights
+    there, and no kernel of bursts is compiled. places, and rows [N_ROWS, most_columns(K)], zeros on
+    cache lines in the tables' dtype: scratch. Returns -1, or the document at which the weights
     ceased to be positive and finite.
     """
-    n_nodes = len(n_k)
-    elsewhere, doc_tables, rest = np.zeros(0), 0.0, 0.0
+    # Nobody reads ``elsewhere`` where there is no seating.
+    elsewhere, doc_tables, rest = n_k, 0.0, 0.0
     if seating is not None:
         elsewhere = chances_of_words(n_wk, n_k, rates)
-    places = room_for_places(n_nodes)
-    like = np.zeros((1, most_columns(n_nodes)), n_wk.dtype)
-    rows = aligned_rows(20, like)
     doc_row, base, weights, prior = rows[0], rows[1], rows[2], rows[3]
     going, below_q, go, share, below = rows[4], rows[5], rows[6], rows[7], rows[8]
     reached, flow, concentration, stop_a, stop_b = rows[9], rows[10], rows[11], rows[12], rows[13]
@@ -388,14 +391,21 @@ class Sums(NamedTuple):
 
 
 @kernel()
-def add_tables(cells: Cells, local: Local, ancestry: Ancestry, rates: Rates, sums: Sums) -> None:
-    """Add the expected tables of a piece's documents to ``sums``."""
-    n_nodes = len(rates.share)
-    places = room_for_places(n_nodes)
-    passing, seen = np.zeros(n_nodes), np.zeros(n_nodes)
-    below, gone = np.zeros(n_nodes), np.zeros(n_nodes)
-    seen_below, seen_here = np.zeros(n_nodes), np.zeros(n_nodes)
-    row = np.zeros(n_nodes)
+def add_tables(
+    cells: Cells,
+    local: Local,
+    ancestry: Ancestry,
+    rates: Rates,
+    sums: Sums,
+    places: Places,
+    room: F64,
+) -> None:
+    """Add the expected tables of a piece's documents to ``sums``.
+
+    places, and room [N_SUMS, K]: scratch.
+    """
+    passing, seen, below, gone = room[0], room[1], room[2], room[3]
+    seen_below, seen_here, row = room[4], room[5], room[6]
     for doc in range(len(cells.cuts)):
         start, stop = cells.cuts[doc, 0], cells.cuts[doc, -1]
         if start == stop:
