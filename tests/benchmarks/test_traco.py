@@ -1,4 +1,4 @@
-"""TraCo in the record: its rules for a tree, and a cell with stand-ins for its packages."""
+"""TraCo in the record: its rules for a tree, and its command with stand-ins for its packages."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+import hiertopics as ht
+from benchmarks import process
 from benchmarks.process import ROOT, CommandFailed
-from benchmarks.systems import Cell, Limits, Place, Programs, reason
+from benchmarks.systems import Programs, reason
 
 PLANTED = ROOT / "data-samples" / "planted.ldac"
 SCRIPT = ROOT / "benchmarks" / "foreign" / "traco.py"
@@ -93,31 +95,39 @@ def python_with(folder: Path, files: dict[str, str]) -> str:
         path.write_text(text)
     program = folder / "python"
     program.write_text(
-        f"#!/bin/sh\nPYTHONPATH={folder / 'packages'}:$PYTHONPATH exec {sys.executable} \"$@\"\n"
+        f'#!/bin/sh\nPYTHONPATH={folder / "packages"}:$PYTHONPATH exec {sys.executable} "$@"\n'
     )
     program.chmod(0o755)
     return str(program)
 
 
-def test_a_python_without_topmost_is_not_installed(tmp_path: Path) -> None:
-    program = python_with(tmp_path, {"torch.py": TORCH, "topmost.py": "raise ImportError"})
-    words = Programs(topmost=program).command("traco", "planted")
-    assert words == [program, str(SCRIPT)]
+def made(folder: Path, files: dict[str, str], result: Path) -> None:
+    """Run the system's command by a python that has these modules."""
+    result.mkdir()
+    words = Programs(topmost=python_with(folder, files)).command("traco", "planted")
+    process.run([*words, str(PLANTED), str(result), "3"])
 
 
 @pytest.mark.slow
-def test_a_cell_has_the_tree_of_the_trained_model(tmp_path: Path) -> None:
+def test_a_python_without_topmost_is_not_installed(tmp_path: Path) -> None:
+    with pytest.raises(CommandFailed) as caught:
+        made(tmp_path, {"torch.py": TORCH}, tmp_path / "result")
+    assert reason(caught.value) == "not installed: topmost"
+
+
+@pytest.mark.slow
+def test_what_the_trained_model_tells_is_imported(tmp_path: Path) -> None:
     files = {
         "torch.py": TORCH,
         "topmost/models/hierarchical/TraCo/TraCo.py": MODEL,
         "topmost/trainers/hierarchical/hierarchical_trainer.py": TRAINER,
     }
-    programs = Programs(topmost=python_with(tmp_path, files))
-    work = tmp_path / "work"
-    work.mkdir()
-    cell = Cell(Place("planted", PLANTED), "docs:0.1@0", "traco", 0, Limits(30, 2), programs, work)
-    found = cell.measured()
-    assert found["failed"] == {} and found["stopped_at"] is None
-    assert (found["nodes"], found["branches"], found["largest_family"]) == (6, 2, 2)
-    assert found["same_bytes"] and found["perplexity"] > 1
-    assert 0 < found["support"]["covered_50"] <= 1
+    results = [tmp_path / name for name in ("one", "again")]
+    for result in results:
+        made(tmp_path, files, result)
+    first, again = (dict(np.load(result / "tree.npz")) for result in results)
+    assert all((first[name] == again[name]).all() for name in first)
+    run = ht.import_tree(first, tmp_path / "run", PLANTED, holdout="none")
+    assert run.tree.parent.tolist() == [-1, 0, 0, 1, 2, 1]
+    assert run.theta.toarray()[:, :3].sum() == 0
+    assert (run.theta.toarray()[:, 3:].max(axis=1) > 0.9).all()
