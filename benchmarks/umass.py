@@ -35,7 +35,7 @@ from hiertopics.settings.config import DataConfig
 PARTS = {"nips": ("nips",), "20newsgroups": ("20newsgroups", "20news-test")}
 """The files whose documents a corpus has, by their names in ``corpora``."""
 
-LEAST_DOCS, TOP_WORDS = 10, 4
+TOP_WORDS = 4
 OURS = "nhdp-variational"
 PEER = "tomotopy-hlda"
 
@@ -98,17 +98,15 @@ def read(paths: list[Path]) -> Corpus:
 
 
 def highest(counts: sparse.csr_array, n_words: int) -> I64:
-    """Return the words of the highest mean TF-IDF, among those in ``LEAST_DOCS`` documents or more.
+    """Return the words of the highest mean TF-IDF, in the order of the vocabulary.
 
     The mean over documents of tf log(D / df), with tf the number of tokens (equation 16 of arXiv
-    1605.06650). Words are in the order of the vocabulary.
+    1605.06650).
     """
     frequency = np.asarray((counts > 0).sum(axis=0)).ravel()
     tokens = np.asarray(counts.sum(axis=0)).ravel()
     score = tokens * np.log(counts.shape[0] / np.maximum(frequency, 1))
-    score[frequency < LEAST_DOCS] = -1.0
-    chosen = np.argsort(-score, kind="stable")[:n_words]
-    return np.sort(chosen[score[chosen] >= 0])
+    return np.sort(np.argsort(-score, kind="stable")[:n_words])
 
 
 def _measured(corpus: Corpus, system: str) -> Record:
