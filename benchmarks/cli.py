@@ -29,6 +29,7 @@ BENCHMARKS = (
     "tree-speed",
     "tssb-assign",
     "tree-distance",
+    "umass",
     "time-to-quality",
     "memory",
     "scale",

@@ -91,6 +91,7 @@ class Plan(NamedTuple):
 @click.option("--resamples", type=click.IntRange(min=2), default=2, show_default=True)
 @click.option("--graph-tool", type=options.FILE, help="A python that has graph-tool, for hsbm.")
 @click.option("--bertopic", type=options.FILE, help="A python that has bertopic.")
+@click.option("--topmost", type=options.FILE, help="A python that has topmost, for traco.")
 @click.option("--embeddings", type=options.FOLDER, help="Folder of CORPUS.npy, for bertopic.")
 @click.option("--hca", type=options.FILE, help="Buntine's program hca.")
 @click.option("--anew", is_flag=True, help="Replace cells of another commit or way of measuring.")

@@ -71,7 +71,7 @@ MADE = (
 )
 """Systems whose files ``make-tree`` writes, in this python."""
 
-PROGRAMS = ("hsbm", "bertopic-counts", "bertopic-embedding", "hca")
+PROGRAMS = ("hsbm", "bertopic-counts", "bertopic-embedding", "hca", "traco")
 """Systems whose files a program of its own writes (``Programs``)."""
 
 LINKAGES = {"tfidf-ward": "tfidf_ward", "tfidf-average": "tfidf_average"}
@@ -103,6 +103,7 @@ STANDARD = (
     "bertopic-counts",
     "bertopic-embedding",
     "hca",
+    "traco",
     "hlda-variational",
     "hdp-pcvb0",
     "hdp-gibbs",
@@ -143,12 +144,14 @@ PREDICTED = (
 class Programs(NamedTuple):
     """Programs and files of the systems that this python cannot run.
 
-    graph_tool, bertopic: a python that has the package. embeddings: a folder of ``CORPUS.npy``, a
-    row of numbers per document. hca: the program. commands: by the names of further systems.
+    graph_tool, bertopic, topmost: a python that has the package. embeddings: a folder of
+    ``CORPUS.npy``, a row of numbers per document. hca: the program. commands: by the names of
+    further systems.
     """
 
     graph_tool: str = sys.executable
     bertopic: str = sys.executable
+    topmost: str = sys.executable
     embeddings: str | None = None
     hca: str | None = None
     commands: Mapping[str, Sequence[str]] = {}
@@ -162,6 +165,8 @@ class Programs(NamedTuple):
             return process.benchmarks("make-tree", system)
         if system == "hsbm":
             return [self.graph_tool, str(scripts / "hsbm.py")]
+        if system == "traco":
+            return [self.topmost, str(scripts / "traco.py")]
         if system == "hca":
             if self.hca is None:
                 raise CommandFailed("not installed: --hca names the program")
