@@ -30,7 +30,7 @@ KNOWN_AFTER = 3
 LONG = 60.0
 """Seconds of a fit above which the estimate is also said on a line of its own."""
 
-COUNTED = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
+COUNTED = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}{postfix}]"
 WAITED = "{desc} {elapsed}"
 
 

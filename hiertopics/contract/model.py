@@ -64,6 +64,10 @@ class Settings(Generic[ModelT, InferenceT]):
     inference: InferenceT
 
 
+def unreported(done: int, total: int) -> None:
+    """Take a report for nobody."""
+
+
 @dataclass(frozen=True)
 class Context:
     """Resources of a backend's function besides its arguments: random numbers and workers.
@@ -76,7 +80,7 @@ class Context:
     seed: int
     iteration: int
     workers: Engine
-    report: Callable[[int, int], None] = field(default=lambda done, total: None, compare=False)
+    report: Callable[[int, int], None] = field(default=unreported, compare=False)
     chain: tuple[int, ...] = ()
 
     def rng(self, purpose: str, *key: int) -> np.random.Generator:

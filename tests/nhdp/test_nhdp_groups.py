@@ -268,9 +268,11 @@ def test_factorisations_have_the_passes_of_the_settings(
     """By default those of a whole effort."""
     seen, find = [], branching.branches_of
 
-    def noted(counts: Any, n_branches: int, seeds: Seeds, effort: branching.Effort) -> I64:
+    def noted(
+        counts: Any, n_branches: int, seeds: Seeds, effort: branching.Effort, report: Any
+    ) -> I64:
         seen.append(effort.passes)
-        return find(counts, n_branches, seeds, effort)
+        return find(counts, n_branches, seeds, effort, report)
 
     monkeypatch.setattr(branching, "branches_of", noted)
     started(start_passes=7)

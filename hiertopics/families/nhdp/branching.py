@@ -16,6 +16,7 @@ from scipy import sparse
 from scipy.cluster.hierarchy import linkage
 
 from hiertopics.base.arrays import F64, I64
+from hiertopics.contract.model import unreported
 from hiertopics.corpus.data import seedwords
 from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.families.nhdp.shapes import labels_at
@@ -39,6 +40,10 @@ EVERY = 10
 """A subsample leaves out every tenth document."""
 
 
+FASTER = 5
+"""Multiplications of a factorisation that take as long as one responsibility of a pair."""
+
+
 class Effort(NamedTuple):
     """How long branches are looked for.
 
@@ -53,14 +58,15 @@ class Effort(NamedTuple):
     rounds: int = 20
     vectors: int = 50
 
-    def cost(self, n_branches: int) -> int:
-        """Return the multiplications for each pair of a corpus."""
+    def work(self, n_branches: int) -> float:
+        """Return the work for each pair of a corpus, in responsibilities of a pair."""
         products = 2 * (self.powers + 1)
         wide = n_branches + factors.FURTHER
         factorisation = products * wide + 2 * self.passes * n_branches
         compared = products * (self.vectors + factors.FURTHER)
         n_factorisations = len(WEIGHTS) * (1 + self.subsamples)
-        return n_factorisations * factorisation + self.rounds * n_branches + compared
+        whole = n_factorisations * factorisation + self.rounds * n_branches + compared
+        return whole / FASTER
 
 
 WHOLE = Effort()
@@ -71,14 +77,18 @@ GRID = 2.0**20
 
 
 def branches_of(
-    counts: sparse.csr_array, n_branches: int, seeds: Seeds, effort: Effort = WHOLE
+    counts: sparse.csr_array,
+    n_branches: int,
+    seeds: Seeds,
+    effort: Effort = WHOLE,
+    report: Callable[[int, int], None] = unreported,
 ) -> I64:
     """Return the branch of each pair, int64 [n_pairs], from 0: at most n_branches.
 
     counts: float64 [n_docs, n_words]. The first branches are those of the names of ``seeds``, and
-    no other has their words.
+    no other has their words. report: is told how many of how many factorisations are done.
     """
-    phi = branch_topics(counts, max(n_branches, len(seeds.names) + 1), seeds, effort)
+    phi = branch_topics(counts, max(n_branches, len(seeds.names) + 1), seeds, effort, report)
     own = phi[seeds.name, seeds.word]
     phi[:, seeds.word] = CHANCE
     phi[seeds.name, seeds.word] += own
@@ -98,6 +108,7 @@ def branch_topics(
     n_branches: int,
     seeds: Seeds = seedwords.NONE,
     effort: Effort = WHOLE,
+    report: Callable[[int, int], None] = unreported,
 ) -> F64:
     """Return the words of branches that several factorisations have in common, rows sum to 1.
 
@@ -110,7 +121,8 @@ def branch_topics(
     most = n_names + (1 + effort.subsamples) * len(WEIGHTS) * n_branches
     rows, end = np.empty((most, counts.shape[1])), n_names
     rows[:n_names] = factors.unit(_around(counts, seeds) * rarity)
-    for some in chain([counts], subsamples(counts, effort)):
+    for done, some in enumerate(chain([counts], subsamples(counts, effort))):
+        report(done, 1 + effort.subsamples)
         found = factor_rows(some, n_branches, effort)
         rows[end : end + len(found)] = found
         end += len(found)

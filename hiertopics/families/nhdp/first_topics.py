@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -26,6 +26,7 @@ from hiertopics.families.nhdp import branching, documents, flat_starts
 from hiertopics.families.nhdp.config import VariationalInference
 from hiertopics.families.nhdp.flat_starts import BranchContent
 from hiertopics.families.nhdp.patches import PatchedTable
+from hiertopics.families.nhdp.stages import side_by_side, stages
 
 INSIDE, TOGETHER = 0.5, 0.15
 """With names or bursts, the shares of the start's iterations for the topics within each branch, and
@@ -86,30 +87,38 @@ def topics_within(
     settings: Settings,
     context: Context,
     dtype: DTypeLike,
-    before: int = 0,
 ) -> tuple[AnyTopics, I64]:
     """Return topics that were found within branches, and the branch of each, int64 [T].
 
     The topics of a branch see its pairs alone. If there are names, the topics of all branches are
     then swept together. For bursts, such sweeps learn the concentration alone: they move tokens
     between branches, so topics are found within branches again, with what was learned. branch:
-    int64 [n_pairs], of each pair. before: iterations of the start that were done.
+    int64 [n_pairs], of each pair.
     """
-    n_inside, n_joint = iterations_within(data, settings)
-    n_parts = len(np.unique(branch))
-    total = before + n_parts + n_joint
-    context.report(before, total)
+    n_inside, _ = iterations_within(data, settings)
     if not are_joint(data):
         return topics_apart(branch, n_inside, data, settings, context, dtype)
-    counted = replace(context, report=lambda now, _: context.report(before + n_parts + now, total))
-    flat, home = topics_together(branch, data, settings, counted, dtype)
+    work = work_within(len(np.unique(branch)), data, settings)
+    before, after = stages(context, [sum(work[:2]), sum(work[2:])])
+    flat, home = topics_together(branch, data, settings, before, dtype)
     if data.bursts is None or data.seeds.names:
         return flat, home
     learned, n_iterations = flat.concentration, settings.inference.start_iterations
     del flat
     data = at_learned(data, learned)
-    apart, home = topics_apart(branch, n_iterations, data, settings, context, dtype)
+    apart, home = topics_apart(branch, n_iterations, data, settings, after, dtype)
     return apart._replace(concentration=learned), home
+
+
+def work_within(n_branches: int, data: Data, settings: Settings) -> list[float]:
+    """Return the work of each stage of ``topics_within``, responsibilities of each pair."""
+    n_topics, (n_inside, n_joint) = settings.model.truncation, iterations_within(data, settings)
+    work = [n_inside * n_topics / n_branches]
+    if are_joint(data):
+        work.append(n_joint * n_topics)
+    if data.bursts is not None and not data.seeds.names:
+        work.append(settings.inference.start_iterations * n_topics / n_branches)
+    return work
 
 
 def at_learned(data: Data, concentration: float) -> Data:
@@ -148,12 +157,18 @@ def topics_apart(
 
 
 def topics_together(
-    branch: I64, data: Data, settings: Settings, context: Context, dtype: DTypeLike
+    branch: I64,
+    data: Data,
+    settings: Settings,
+    context: Context,
+    dtype: DTypeLike,
 ) -> tuple[FlatTopics[F64], I64]:
     """Return topics that begin within branches and are then swept together, and their branches."""
     n_inside, n_joint = iterations_within(data, settings)
-    seen = seen_in_parts(branch, data, context)
-    apart, home = topics_apart(seen, n_inside, data, settings, context, dtype)
+    work = work_within(len(np.unique(branch)), data, settings)
+    within, together = stages(context, work[:2])
+    seen = seen_in_parts(branch, data, within)
+    apart, home = topics_apart(seen, n_inside, data, settings, within, dtype)
     order = order_of(
         settings.model.truncation,
         len(data.cells.word),
@@ -162,12 +177,12 @@ def topics_together(
     )
     theta, phi, tables = converted(apart.theta, dtype), turned(apart.phi, dtype), apart.tables
     del apart  # what is float64 goes before q(z) of all pairs is made
-    begun = known(theta, phi, data, order, context, dtype)
+    begun = known(theta, phi, data, order, together, dtype)
     if data.bursts is not None and tables is not None:
         bursts.hand_on(begun.local, tables, data)
         changes_of(order).left(begun, data)
         data = data._replace(bursts=plan_together(data.bursts, n_joint))
-    flat, live = fit_flat(begun, data, n_joint, order, context)
+    flat, live = fit_flat(begun, data, n_joint, order, together)
     return flat, home[live]
 
 
@@ -197,10 +212,11 @@ def topics_inside(
 ) -> list[FlatTopics[F64]]:
     """Return the topics of each branch by itself, as many as are in proportion to its tokens."""
     model, counts = settings.model, counts_of(data)
-    quiet = replace(context, report=lambda done, total: None, workers=Workers())
+    reports = side_by_side(context, [int(part.counts.sum()) for part in parts])
     n_topics = flat_starts.n_clusters(counts, model.truncation - len(data.seeds.names))
 
-    def inside(part: BranchContent) -> FlatTopics[F64]:
+    def inside(numbered: tuple[BranchContent, Callable[[int, int], None]]) -> FlatTopics[F64]:
+        part, report = numbered
         share = part.counts.sum() / counts.sum()
         own = Settings(
             structs.replace(model, truncation=max(round(share * n_topics), 2), seeds=None),
@@ -213,9 +229,10 @@ def topics_inside(
             ),
         )
         data_of_part = part.data._replace(bursts=plan_inside(data.bursts, part, counts))
-        return flat_topics(data_of_part, own, quiet, dtype)
+        alone = replace(context, report=report, workers=Workers())
+        return flat_topics(data_of_part, own, alone, dtype)
 
-    return list(context.map(inside, parts))
+    return list(context.map(inside, list(zip(parts, reports, strict=True))))
 
 
 ASIDE = -1

@@ -24,9 +24,6 @@ from hiertopics.families.nhdp.documents import USUAL
 QUICK = branching.Effort(powers=2, passes=10, subsamples=1, rounds=5, vectors=20)
 """Enough for the groups; the branches below them would need all of it."""
 
-FASTER = 5
-"""Multiplications of a factorisation that take as long as one responsibility of a pair."""
-
 
 def outline(corpus: Corpus, settings: VariationalSettings, context: Context) -> Summary:
     """Return groups and branches of a corpus: their words, and the documents' shares of them.
@@ -85,5 +82,5 @@ def outline_cost(corpus: Bags, settings: VariationalSettings) -> float:
         return math.inf
     fit = n_topics * inference.start_iterations / n_branches + USUAL * inference.iterations
     effort = branching.WHOLE._replace(passes=inference.start_passes)
-    fit += effort.cost(n_branches) / FASTER
-    return QUICK.cost(n_branches) / FASTER / fit
+    fit += effort.work(n_branches)
+    return QUICK.work(n_branches) / fit

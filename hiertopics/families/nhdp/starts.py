@@ -24,9 +24,9 @@ from hiertopics.families.nhdp.first_topics import (
     FlatTopics,
     flat_topics,
     in_documents,
-    iterations_within,
     topics_across,
     topics_within,
+    work_within,
 )
 from hiertopics.families.nhdp.learning import refit
 from hiertopics.families.nhdp.shapes import (
@@ -41,6 +41,7 @@ from hiertopics.families.nhdp.shapes import (
     numbered,
     ward,
 )
+from hiertopics.families.nhdp.stages import stages
 from hiertopics.families.nhdp.state import State
 
 ROOM = 500_000_000
@@ -70,9 +71,11 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
     if n_branches > 1 and settings.inference.start == "groups":
         flat, arranged = grouped(n_branches, sample, settings, here, dtype)
     elif n_branches > 1:
-        branch = branch_of_pairs(n_branches, sample, settings, here, dtype)
-        before = round(FIRST * settings.inference.start_iterations)
-        flat, branch = topics_within(branch, sample, settings, here, dtype, before)
+        first = FIRST * settings.inference.start_iterations * n_branches
+        within = sum(work_within(n_branches, sample, settings))
+        before, after = stages(here, [first, within])
+        branch = branch_of_pairs(n_branches, sample, settings, before, dtype)
+        flat, branch = topics_within(branch, sample, settings, after, dtype)
         arranged = find_within(branch, features(flat, sample), n_named, least)
     else:
         flat = flat_topics(sample, settings, here, dtype)
@@ -173,10 +176,15 @@ def grouped(
     """
     counts, n_named = counts_of(data), len(data.seeds.names)
     effort = branching.WHOLE._replace(passes=settings.inference.start_passes)
-    branch = branching.branches_of(counts, n_branches, data.seeds, effort)
+    across = are_long(data.doc_lengths)
+    find_topics = topics_across if across else topics_within
+    work = sum(work_within(n_branches, data, settings))
+    if across:
+        work = settings.inference.start_iterations * settings.model.truncation
+    first, second = stages(context, [effort.work(n_branches), work])
+    branch = branching.branches_of(counts, n_branches, data.seeds, effort, first.report)
     linked = branching.BranchLinks(counts, branch, n_named)
-    find_topics = topics_across if are_long(data.doc_lengths) else topics_within
-    flat, inside = find_topics(branch, data, settings, context, dtype)
+    flat, inside = find_topics(branch, data, settings, second, dtype)
     described = Features(flat, counts)
     cuts, least = settings.model.branches, settings.model.least_children
     if cuts == "auto":
@@ -213,7 +221,6 @@ def branch_of_pairs(
 ) -> I64:
     """Return which of few topics suits each pair best, int64 [n_pairs], the root left out."""
     n_iterations = round(FIRST * settings.inference.start_iterations)
-    total = n_iterations + n_branches + iterations_within(data, settings)[1]
     n_topics = max(n_branches, len(data.seeds.names) + 1)
     first = Settings(
         structs.replace(settings.model, truncation=n_topics, branches=[]),
@@ -224,8 +231,7 @@ def branch_of_pairs(
             start="words",
         ),
     )
-    told = replace(context, report=lambda now, _: context.report(now, total))
-    flat = flat_topics(data, first, told, dtype)
+    flat = flat_topics(data, first, context, dtype)
     each = numbered(nested([], len(flat.phi)))
     state = begin(flat, each, data, first, context, dtype)
     for iteration in range(1, first.inference.iterations + 1):

@@ -1,0 +1,84 @@
+"""What a start reports while it goes on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from stepping import at, corpus_of, settings_of
+
+from hiertopics.contract.engine import Workers
+from hiertopics.families.nhdp import flat_starts, stages, starts, variational as nhdp
+from hiertopics.families.nhdp.stages import PERCENT, side_by_side
+
+SHORT: dict[str, Any] = {"truncation": 12, "start_iterations": 100, "trials": 0}
+LONG_DOCUMENTS = 20
+
+
+def words_of(n_docs: int, times: int) -> Any:
+    """Return documents of four subjects; times: how often each word of one comes again."""
+    rng = np.random.default_rng(0)
+    chance = np.kron(np.eye(4), np.full(15, 1 / 15)) + 0.002
+    chance /= chance.sum(axis=1, keepdims=True)
+    counts = [rng.multinomial(30, chance[doc % 4]) * times for doc in range(n_docs)]
+    return corpus_of(np.array(counts))
+
+
+def reports_of(times: int = 1, workers: int = 1, **keys: Any) -> list[tuple[int, int]]:
+    """Return what the start of a small corpus reports."""
+    backend = nhdp.bursty if keys.get("bursts") else nhdp.backend
+    settings = settings_of(backend, **{**SHORT, **keys})
+    reported: list[tuple[int, int]] = []
+
+    def report(done: int, total: int) -> None:
+        reported.append((done, total))
+
+    with Workers(workers) as engine:
+        data = backend.prepare(words_of(60, times), settings)
+        starts.init(data, settings, replace(at(0, workers=engine), report=report))
+    return reported
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        {},
+        {"workers": 2},
+        {"start": "branches"},
+        {"bursts": "document", "burst_aside": 4},
+        {"times": LONG_DOCUMENTS},
+    ],
+    ids=["groups", "threads", "branches", "bursts", "long-documents"],
+)
+def test_a_start_reports_its_percent_of_work(
+    case: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From nothing to nearly all, never back, in many steps: so a time that is left can be told."""
+    monkeypatch.setattr(flat_starts, "FEWEST_TOPICS", 12)
+    reported = reports_of(**case)
+    done = [percent for percent, _ in reported]
+    assert {total for _, total in reported} == {PERCENT}
+    assert done[0] == 0 and done == sorted(done)
+    assert done[-1] >= 90 and len(set(done)) >= 15
+
+
+def test_the_work_of_stages_adds_up() -> None:
+    reported: list[tuple[int, int]] = []
+    context = replace(at(0), report=lambda done, total: reported.append((done, total)))
+    first, second = stages.stages(context, [1.0, 3.0])
+    first.report(1, 2)
+    within, _ = stages.stages(second, [2.0, 1.0])
+    within.report(5, 10)
+    assert reported == [(12, PERCENT), (25 + 24, PERCENT)]  # a third of 75, whole percents within
+
+
+def test_parts_side_by_side_count_by_their_work() -> None:
+    reported: list[int] = []
+    context = replace(at(0), report=lambda done, total: reported.append(done))
+    small, large = side_by_side(context, [1.0, 4.0])
+    large(1, 2)
+    small(1, 1)
+    large(2, 2)
+    assert reported == [40, 60, 100]
