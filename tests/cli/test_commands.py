@@ -122,7 +122,9 @@ def test_fit_then_eval_then_show_tree(shell: Call, tiny_file: Path, tmp_path: Pa
     assert record["run"] == run and float(record["perplexity"]) > 1
 
     shown = shell("show-tree")
-    assert (shown.code, shown.err) == (0, f"run: {run}\n")
+    first, lacks = shown.err.splitlines()
+    assert (shown.code, first) == (0, f"run: {run}")
+    assert lacks.endswith(f"was not measured; hiertopics support {run} measures it")
     nodes = [line[line.index("[") :] for line in shown.out.splitlines()]
     assert sorted(node.split()[0] for node in nodes) == [f"[{n}]" for n in range(len(nodes))]
     words = (tmp_path / "X.vocab").read_text().split()

@@ -173,11 +173,12 @@ def test_views_show_it(copied: Copied, call: Call) -> None:
 def test_a_tree_whose_support_nobody_measured_names_the_command(
     finished: Copied, call: Call
 ) -> None:
-    run = finished()
+    run = finished("hlda-variational")
     shown = call("show-tree", run)
     line = f"was not measured; hiertopics support {run} measures it"
     assert shown.err.count(line) == 1 and "measured" not in shown.out
     assert "measured" not in call("show-tree", run, "--json").err
+    assert not call("show-tree", finished("hdp-pcvb0")).err, "flat topics: fit never measures it"
 
 
 def test_without_support_there_is_nothing_to_collapse(finished: Copied, call: Call) -> None:

@@ -18,6 +18,7 @@ from hiertopics.families.nhdp import document_kernels
 from hiertopics.families.nhdp.prediction import NOT_SEATED
 from hiertopics.numeric import special
 from hiertopics.numeric.pitman_yor import mean_tables
+from hiertopics.numeric.simd import rows_on_lines
 
 
 def bits(name: str, n_topics: int, indicators: bool) -> str:
@@ -35,7 +36,8 @@ def bits(name: str, n_topics: int, indicators: bool) -> str:
     alpha = (0.01 + rng.random(n_topics) / 10).astype(np.float32)
     prior = PseudoCounts(alpha, np.full(50, 0.01, np.float32), 0.5)
     for _ in range(2):
-        assert getattr(kernels, name)(cells, 0, 0, tables, n_k, prior) == -1
+        scratch = rows_on_lines(kernels.N_ROWS, resp)
+        assert getattr(kernels, name)(cells, 0, 0, tables, n_k, prior, scratch) == -1
     found = hashlib.sha256(n_k.tobytes())
     for table in tables:
         found.update(table.tobytes())

@@ -199,11 +199,13 @@ def support_told(tree: Tree, depth: int | None = None, hidden: Bools | None = No
 
 
 def support_lacks(tree: Tree) -> str:
-    """Return a sentence, without a full stop, if nobody measured the support of a tree; else ""."""
-    if tree.transfer is not None or len(tree.shown) < 3:
+    """Return a sentence, without a full stop, if nobody measured the support of a tree; else "".
+
+    None of flat topics: ``fit`` measures the support of trees alone.
+    """
+    if tree.transfer is not None or not _has_levels(tree) or len(tree.shown) < 3:
         return ""
-    what = "branches" if _has_levels(tree) else "topics"
-    return f"How many {what} come back if a tenth of the documents is left out was not measured"
+    return "How many branches come back if a tenth of the documents is left out was not measured"
 
 
 def _has_levels(tree: Tree) -> bool:
