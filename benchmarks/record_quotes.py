@@ -32,6 +32,9 @@ TABLE = re.compile(
     re.DOTALL,
 )
 MARK = "<!-- record "
+MOST_DEPTHS = 6
+"""Depths whose support stands on a page; a linkage of documents has thirty."""
+
 SHORT = (("stopped", "stopped"), ("no ", ""), ("not installed", "not installed"), ("none", ""))
 """Words of a table on a page, by how a reason of the record begins. Other reasons: failed."""
 
@@ -164,8 +167,10 @@ def _levels(row: Row, name: str) -> str:
 
 
 def _by_depth(row: Row) -> str:
-    known = _number(row["bits"]) is not None
-    return row["support_by_depth"] if known else _short(row["bits"])
+    if _number(row["bits"]) is None:
+        return _short(row["bits"])
+    depths = row["support_by_depth"].split(", ")
+    return ", ".join(depths[:MOST_DEPTHS] + ["..."] * (len(depths) > MOST_DEPTHS))
 
 
 def _short(text: str, factor: float = 1, digits: int | None = None, unit: str = "") -> str:

@@ -130,6 +130,12 @@ def test_a_table_on_a_page_has_the_rows_that_its_patterns_name() -> None:
     assert renewed(made, [ROW, *others]) == made
 
 
+def test_of_many_depths_the_first_stand_on_a_page() -> None:
+    text = "<!-- record table a:* -->\n<!-- record table end -->\n"
+    deep = ROW | {"support_by_depth": ", ".join(f"0.{depth}0" for depth in range(1, 9))}
+    assert "| 0.10, 0.20, 0.30, 0.40, 0.50, 0.60, ... |" in renewed(text, [deep])
+
+
 def unsourced(text: str) -> Iterator[str]:
     """Yield the sentences that give figures of a score without a mark and without their page."""
     text = re.sub(r"^```.*?^```|`[^`]*`", "code", text, flags=re.DOTALL | re.MULTILINE)
