@@ -7,8 +7,8 @@ folder gets ``tree.npz``, as ``hiertopics import`` reads it:
 - Parents: the weights between layers are soft. A topic stands below the topic of the layer above
   whose weight to it is largest; of equal weights the first counts. The topics of the first layer
   stand below a root. A topic below which no topic of the last layer stands is left out.
-- Shares: those of a document over the topics of the last layer. The model makes the shares of the
-  layers above of the same by its weights; here they are the sums over the nodes below.
+- Shares: those of a document over the topics of the last layer. The model derives the shares of
+  the layers above from these by its weights. Here they are sums over the nodes below.
 - Words: the model has no distribution over words for a topic. It has for each word a distribution
   over the topics of a layer. Bayes' rule turns it round: the weight of a word in a topic is that
   probability times the number of the word's tokens. The root has all tokens.

@@ -104,7 +104,9 @@ PRINTED = Variant(
 UNORDERED = Variant(
     "inference.reorder_sticks=false", "topics keep their places on the sticks, as in the papers"
 )
-DENSE = Variant("inference.sweep=dense", "a token's draw weighs all topics: slower, the same law")
+DENSE = Variant(
+    "inference.sweep=dense", "a draw of a token weighs all topics: slower, the same distribution"
+)
 FLAT = {"frequencies": FREQUENCIES, "unordered": UNORDERED}
 PARENTS = {
     "labels": Variant("model.parents=labels", "labels take the role of groups as parents"),
@@ -112,8 +114,8 @@ PARENTS = {
         "model.weights=learned", "weights of a document's parents are learned, not equal"
     ),
 }
-START_ALL = Variant("inference.responsibilities=all", f"of the start's flat topics, {ALL}")
-START_FEW = Variant("inference.responsibilities=few", f"of the start's flat topics, {FEW}")
+START_ALL = Variant("inference.responsibilities=all", f"in the start: {ALL}")
+START_FEW = Variant("inference.responsibilities=few", f"in the start: {FEW}")
 
 
 def _bursts(module: str) -> Variant:
@@ -186,7 +188,7 @@ OWN: dict[str, Entry] = {
             ),
             "unmoved": Variant("inference.moves=none", "no moves: only documents change the tree"),
             "unguarded": Variant(
-                "inference.guard_moves=false", "a round of moves is kept though the bound falls"
+                "inference.guard_moves=false", "a round of moves is kept even if the bound falls"
             ),
         },
         compiling=30,
@@ -252,7 +254,7 @@ OWN: dict[str, Entry] = {
             "maximization": Variant("model.cooperation=maximization", MAXIMUM),
             "normaliser": Variant(
                 "inference.fit_normaliser=true",
-                "of maximization: weights of groups are optimised with the normaliser; slower",
+                "with maximization: weights of groups are optimised with the normaliser; slower",
             ),
             **PARENTS,
         },
@@ -278,7 +280,7 @@ OWN: dict[str, Entry] = {
             "asymmetric": Variant("model.prior=asymmetric", "each topic has its own alpha"),
             "sparse": Variant(
                 "inference.sweep=sparse",
-                "a token's draw visits the topics of its word: the same law, for many topics",
+                "a draw of a token visits the topics of its word: faster with many topics",
             ),
         },
         compiling=1,

@@ -1,7 +1,7 @@
 """Dense steps of factorisations. Sums have one order for every width of vectors.
 
-Room for results and scratch is made by numpy, before a kernel is called: numba compiles each way
-to make an array anew, a tenth of a second for each.
+numpy allocates results and scratch before a kernel is called: numba takes about a tenth of a
+second to compile each kind of allocation.
 """
 
 from __future__ import annotations
@@ -95,7 +95,10 @@ def orthonormalise(rows: F64) -> None:
 
 @kernel()
 def _orthonormalise(rows: F64, before: F64) -> None:
-    """Take each row out of all later ones; before [k]: their lengths."""
+    """Scale each row to length 1 and take it out of all later ones.
+
+    before [k]: lengths of the rows before this pass.
+    """
     for one in range(rows.shape[0]):
         total = 0.0
         for column in range(rows.shape[1]):
@@ -152,7 +155,7 @@ def eigenvectors(symmetric: F64) -> F64:
 
 @kernel()
 def _diagonalise(symmetric: F64, vectors: F64) -> None:
-    """Make a matrix diagonal; vectors: the rows that are turned with it."""
+    """Make a symmetric matrix diagonal by rotations; rows of ``vectors`` [k, k] rotate with it."""
     n = symmetric.shape[0]
     for _ in range(SWEEPS):
         off, diagonal = 0.0, 0.0

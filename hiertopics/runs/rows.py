@@ -313,8 +313,8 @@ def placed_kinds(tree: Tree, has_paths: bool, is_named: bool) -> dict[str, str]:
     if has_paths:
         where = {"path": "ids", "probability": "number"}
     name = {"topic_name": "text"} if is_named else {}
-    own = {"doc": "whole", "name": "text", "words": "whole", "unknown": "whole"}
-    own["topic"] = "whole"
+    sizes = {"words": "whole", "unknown": "whole"}
+    own = {"doc": "whole", "name": "text", **sizes, "topic": "whole"}
     last = {"topic_words": "text", "topic_auto_name": "text"}
     return {**own, **where, "topics": "shares", **name, **last}
 

@@ -29,10 +29,10 @@ FIRST_WORDS = 10
 
 
 def seeds_told(run: RunDir, labels: Labels) -> list[str]:
-    """Return a line for each node with seed words: how many are among the first words of it.
+    """Return a line for each node with seed words: how many of them are among its first words.
 
-    First words are those at or below the node, by probability. labels: they tell which node has
-    the name of which seed words.
+    First words are those at or below the node, by probability. labels: a node with seed words has
+    the name of these words as its label.
     """
     seeds = getattr(run.experiment.model, "seeds", None) or {}
     if not seeds:

@@ -1,4 +1,4 @@
-"""What a start reports while it goes on."""
+"""Progress reports of a start."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from hiertopics.families.nhdp.stages import PERCENT, side_by_side
 
 SHORT: dict[str, Any] = {"truncation": 12, "start_iterations": 100, "trials": 0}
 LONG_DOCUMENTS = 20
+"""Times that words repeat, so that topics are found in the whole corpus."""
 
 
 def words_of(n_docs: int, times: int) -> Any:
@@ -27,7 +28,7 @@ def words_of(n_docs: int, times: int) -> Any:
 
 
 def reports_of(times: int = 1, workers: int = 1, **keys: Any) -> list[tuple[int, int]]:
-    """Return what the start of a small corpus reports."""
+    """Return all reports of a start on a small corpus: how many of how many parts are done."""
     backend = nhdp.bursty if keys.get("bursts") else nhdp.backend
     settings = settings_of(backend, **{**SHORT, **keys})
     reported: list[tuple[int, int]] = []
@@ -55,7 +56,7 @@ def reports_of(times: int = 1, workers: int = 1, **keys: Any) -> list[tuple[int,
 def test_a_start_reports_its_percent_of_work(
     case: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From nothing to nearly all, never back, in many steps: so a time that is left can be told."""
+    """Reports rise from 0 to nearly 100 in many steps: they give the remaining time."""
     monkeypatch.setattr(flat_starts, "FEWEST_TOPICS", 12)
     reported = reports_of(**case)
     done = [percent for percent, _ in reported]

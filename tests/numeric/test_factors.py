@@ -102,6 +102,19 @@ def test_kernels_are_the_products_of_a_library() -> None:
     assert np.sort(diagonal.diagonal()) == pytest.approx(np.linalg.eigvalsh(symmetric))
 
 
+def test_lengths_are_summed_from_the_first_column_to_the_last() -> None:
+    """To the last bit: the sum of numpy adds in another order."""
+    rows = np.random.default_rng(5).standard_normal((4, 1000))
+    expected = []
+    for row in rows.tolist():
+        total = 0.0
+        for entry in row:
+            total += entry * entry
+        expected.append(np.sqrt(total))
+    assert factor_kernels.lengths(rows).tolist() == expected
+    assert factor_kernels.lengths(np.zeros((2, 0))).tolist() == [0.0, 0.0]
+
+
 @pytest.mark.parametrize("n_rows", range(1, 10))
 def test_inner_products_of_columns_are_summed_from_the_first_row_to_the_last(n_rows: int) -> None:
     """To the last bit, however many rows are added at a time."""

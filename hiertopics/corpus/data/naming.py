@@ -60,7 +60,7 @@ LEAST_PART = 0.1
 """Least share of a branch, its own tokens aside, that has a part of the name."""
 
 GIANT = 0.7
-"""A mixed child that holds more of a branch, its own tokens aside, makes the branch mixed."""
+"""A branch is mixed if a mixed child holds more than this share of the tokens below the branch."""
 
 BETWEEN = " · "
 """Stands between the parts of a name."""
@@ -81,8 +81,8 @@ def by_name(tree: Tree, vocab: Sequence[str]) -> Tree:
 
     A branch with branches below it is mixed where more than half of its first ``NAME_WORDS`` words
     are true of less than half of it: its ``parts`` are the first words of the largest branches
-    below. So is a branch of which a mixed child holds nearly all. What is below a mixed branch is
-    called by its words. The ranking is the same with parts and without.
+    below. A branch is also mixed if one child holds nearly all of it and is mixed itself. Nodes
+    below a mixed branch have names without parts. Parts do not change the ranking of words.
 
     vocab: the words, by column. Ties by column, and between siblings by row.
     """
@@ -310,8 +310,8 @@ def _parts_of(tree: Tree, siblings: I64, holdings: _Holdings) -> dict[int, tuple
 def _subjects(tree: Tree, row: int, holdings: _Holdings) -> I64:
     """Return the branches that the parts of a mixed branch stand for, the largest first.
 
-    None of a branch that is not mixed. Its children; if a child holds nearly all of it (``GIANT``)
-    and is mixed, then that child's in the child's place.
+    They are its children. If a mixed child holds nearly all of the branch (``GIANT``), the children
+    of that child replace it. A branch that is not mixed has none.
     """
     if row not in holdings.itself:
         return _NONE

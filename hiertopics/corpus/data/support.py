@@ -28,10 +28,10 @@ BAND = 25
 
 
 LEFT_OUT = "If a tenth of the documents is left out"
-"""How resamples are told to readers who do not know the word."""
+"""The condition under which branches come back, in place of the term *resample*."""
 
 OTHER_RUN = "other run"
-"""A fit that support was found by and that is no resample, in the words of ``how_found``."""
+"""Name of a fit that support was measured against and that is no resample; see ``how_found``."""
 
 
 class Transfer(NamedTuple):

@@ -80,7 +80,10 @@ class BurstyDraw:
         return PitmanYor(float(self.burst_discount), float(self.burst_concentration))
 
     def redraw_process(self, seated: Seated, repeats: Repeats, context: Context) -> None:
-        """Draw the process given all tables, where words are repeated, at every EVERY-th time."""
+        """Draw discount and concentration given all tables, every EVERY iterations.
+
+        seated: see ``Seated``. Without a repeated word nothing is drawn.
+        """
         if context.iteration % EVERY or not repeats.there:
             return
         found = seated(log_stirling(repeats.counts, self.burst_discount))
@@ -95,10 +98,10 @@ class BurstyDraw:
     def columns(
         self, n_tables: int, doc_lengths: I64, repeats: Repeats
     ) -> tuple[float, float, float, float]:
-        """Return what metrics.jsonl says of bursts.
+        """Return the columns of metrics.jsonl that describe bursts.
 
-        That is discount, concentration, tables per token, and how many times as likely a word is
-        that was used once.
+        They are discount, concentration, tables per token, and how many times as likely a word is
+        that was used once. n_tables: of all documents. doc_lengths: int64 [n_docs], tokens.
         """
         n_docs = max(int((doc_lengths > 0).sum()), 1)
         length = max(float(doc_lengths.sum()) / n_docs, 1.0)

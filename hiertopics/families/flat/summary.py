@@ -68,7 +68,7 @@ class Entries(NamedTuple):
 
 
 class EntriesWriter:
-    """Sparse rows in the making, some rows at a time. room: where their arrays grow."""
+    """Collects sparse rows, some at a time. room: where their arrays grow."""
 
     def __init__(self, room: Room) -> None:
         self._values, self._columns = room.growing(np.float64), room.growing(np.int32)

@@ -215,8 +215,8 @@ def topics_inside(
     reports = side_by_side(context, [int(part.counts.sum()) for part in parts])
     n_topics = flat_starts.n_clusters(counts, model.truncation - len(data.seeds.names))
 
-    def inside(numbered: tuple[BranchContent, Callable[[int, int], None]]) -> FlatTopics[F64]:
-        part, report = numbered
+    def inside(task: tuple[BranchContent, Callable[[int, int], None]]) -> FlatTopics[F64]:
+        part, report = task
         share = part.counts.sum() / counts.sum()
         own = Settings(
             structs.replace(model, truncation=max(round(share * n_topics), 2), seeds=None),

@@ -1,4 +1,4 @@
-"""The stages of a long start, reported as one."""
+"""Progress reports of a start that has several stages."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ PERCENT = 100
 
 
 def stages(context: Context, work: Sequence[float]) -> list[Context]:
-    """Return a context for each stage; the reports of all say how much of the whole is done.
+    """Return a context for each stage. Reports to it become percent of the whole start.
 
-    work: of each stage, in one unit. A stage reports how many of how many parts of it are done.
+    work: of each stage, in one unit. A stage reports how many of how many of its parts are done.
     """
     before = [0.0, *accumulate(work)]
 
@@ -30,7 +30,10 @@ def stages(context: Context, work: Sequence[float]) -> list[Context]:
 
 
 def side_by_side(context: Context, work: Sequence[float]) -> list[Callable[[int, int], None]]:
-    """Return what to report to for each of some parts that threads do; see ``stages``."""
+    """Return a report function for each part of a stage whose parts run on several threads.
+
+    work: of each part, in one unit. Reports become percent of the stage.
+    """
     done, lock = [0.0] * len(work), threading.Lock()
 
     def part(number: int) -> Callable[[int, int], None]:

@@ -1,4 +1,4 @@
-# What the scripts of this folder share. They are called with PYTHON, the interpreter of an
+# Functions of the scripts of this folder. These are called with PYTHON, the interpreter of an
 # environment that has hiertopics[cluster], as root. All files are in a temporary folder.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

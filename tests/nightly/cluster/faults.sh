@@ -3,7 +3,7 @@
 #
 # Usage, as root on Linux: tests/nightly/cluster/faults.sh PYTHON
 # Needs: memory control groups (tried with version 1, not with 2), 1 GB of disk for a swap file.
-# Takes about ten minutes. Exit code: 0 no fault, 1 a fault.
+# Takes ten to twenty minutes. Exit code: 0 no fault, 1 a fault.
 source "$(dirname "$0")/common.sh"
 where=tcp://127.0.0.1:8788
 
@@ -11,8 +11,8 @@ scheduler() {
     dask scheduler --host 127.0.0.1 --port 8788 --no-dashboard > scheduler.txt 2>&1 &
     crew+=($!)
 }
-# Two workers, each below a nanny that starts another one when it dies. 'group': the file that
-# takes a process into a control group.
+# Two workers; a nanny starts each of them again when it dies. 'group': the file of a control group
+# to which a process adds itself.
 group=/dev/null
 workers() { # OPTIONS
     sh -c "echo \$\$ > $group; exec dask worker $where --nworkers 2 --nthreads 1 --no-dashboard $*" \

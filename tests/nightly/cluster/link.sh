@@ -4,7 +4,7 @@
 # Usage, as root on Linux: tests/nightly/cluster/link.sh PYTHON
 # Needs: ip and tc (apt-get install iproute2), /dev/net/tun.
 # Scheduler and fit are in one namespace, two workers in the other. The link between them takes
-# 25 ms in each direction and passes 20 Mbit/s. Takes about ten minutes. Exit code: 0 no fault,
+# 25 ms in each direction and passes 20 Mbit/s. Takes ten to twenty minutes. Exit code: 0 no fault,
 # 1 a fault.
 source "$(dirname "$0")/common.sh"
 A=10.99.0.1 B=10.99.0.2

@@ -4,7 +4,7 @@
 # Usage, as root on Debian: tests/nightly/cluster/slurm.sh PYTHON
 # Needs: apt-get install slurm-wlm munge; PYTHON -m pip install dask-jobqueue.
 # A controller and two nodes of its own, with a core each, run on this machine until the end.
-# Takes about ten minutes. Exit code: 0 no fault, 1 a fault.
+# Takes ten to twenty minutes. Exit code: 0 no fault, 1 a fault.
 source "$(dirname "$0")/common.sh"
 
 step "SLURM begins: one controller, two nodes"
@@ -131,7 +131,9 @@ expect "the fit on two nodes gave the same bytes" same_bytes alone/tree runs/sru
 
 step "a cluster of dask-jobqueue on both nodes"
 cat > jobqueue.py <<'END'
+import os
 import time
+
 from dask_jobqueue import SLURMCluster
 
 cluster = SLURMCluster(
@@ -141,7 +143,6 @@ cluster.scale(jobs=2)
 cluster.wait_for_workers(2)
 with open("address.new", "w") as file:
     file.write(cluster.scheduler_address)
-import os
 os.replace("address.new", "address")
 time.sleep(3600)
 END
