@@ -25,12 +25,12 @@ from hiertopics.contract.engine import Workers
 from hiertopics.contract.model import Context, Settings
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.ncrp import clustering
-from hiertopics.families.ncrp.config import VariationalInference
+from hiertopics.families.ncrp.config import HldaVariationalInference
 from hiertopics.families.ncrp.variational import backend as variational, starts
 from hiertopics.families.ncrp.variational.state import (
     LOCAL_ROUNDS,
+    PassSums,
     State,
-    Sums,
     local_pass,
     refit,
 )
@@ -57,7 +57,7 @@ class EStep:
 
     def __init__(self, corpus: Corpus, n_nodes: int) -> None:
         """Start from clusters of documents and sweep until paths are settled."""
-        self._settings = Settings(variational.Model(), VariationalInference(moves="none"))
+        self._settings = Settings(variational.Model(), HldaVariationalInference(moves="none"))
         self._context = Context(0, 0, Workers())
         self._data = variational.prepare(corpus, self._settings)
         rows, rng = clustering.weighted_rows(corpus.counts), self._context.rng("start")
@@ -78,7 +78,7 @@ class EStep:
         for _ in range(n_sweeps):
             self._pass()
 
-    def _pass(self) -> Sums:
+    def _pass(self) -> PassSums:
         return local_pass(self._state, LOCAL_ROUNDS)
 
 

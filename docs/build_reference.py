@@ -19,7 +19,7 @@ from msgspec import structs
 from hiertopics.cli import COMMANDS, group
 from hiertopics.cli.examples import EXAMPLES
 from hiertopics.contract import registry
-from hiertopics.settings.config import STARTS, DataConfig, Header, OutputConfig
+from hiertopics.settings.config import STARTS, DataConfig, OutputConfig, TopLevelKeys
 from hiertopics.settings.fields import description, expectation, nested, offered
 from hiertopics.settings.former import Constant, Former, Switch, show_plain
 from hiertopics.settings.yamlfile import dump_yaml
@@ -46,7 +46,7 @@ UNOFFERED = (
     "need none: no result of the backend depends on the key."
 )
 
-OF_ALL: Kinds = {"": Header, "data": DataConfig, "output": OutputConfig}
+OF_ALL: Kinds = {"": TopLevelKeys, "data": DataConfig, "output": OutputConfig}
 """Those that are the same for every backend."""
 
 

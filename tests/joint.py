@@ -21,7 +21,7 @@ from stepping import at
 from hiertopics.base.arrays import F64, I32, I64, Ints
 from hiertopics.contract.chains import Chains, begin
 from hiertopics.contract.model import Backend, Settings
-from hiertopics.families.flat.token_layout import Data, Words
+from hiertopics.families.flat.token_layout import Data, TokenRanges
 from hiertopics.numeric.jit import kernel
 
 
@@ -115,7 +115,7 @@ def room_for_words(lengths: Sequence[int], n_words: int) -> Data:
     """Return a corpus in tokens that ``lay_words`` fills; documents have these lengths."""
     n_docs, n_tokens = len(lengths), sum(lengths)
     pointers = np.zeros(n_docs + 1, np.int64), np.zeros(n_tokens + 1, np.int64)
-    words = Words(pointers[0], np.zeros(n_tokens, np.int32), pointers[1])
+    words = TokenRanges(pointers[0], np.zeros(n_tokens, np.int32), pointers[1])
     return Data(words, n_docs, n_words, n_tokens)
 
 
@@ -125,7 +125,7 @@ def lay_words(
     drawn: I32,
     label: Ints,
     n_words: int,
-    words: Words,
+    words: TokenRanges,
 ) -> None:
     """Lay the words that were drawn for tokens out in pairs; labels of tokens follow.
 

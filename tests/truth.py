@@ -34,7 +34,7 @@ from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.learning import SMALLEST, levels_of
 from hiertopics.families.nhdp.mixing import even
 from hiertopics.families.tssb import binary, binary_kernels, stick_kernels as sticks, text
-from hiertopics.families.tssb.layout import NONE, Nodes, Process, make_nodes, room
+from hiertopics.families.tssb.layout import NONE, Process, StickNodes, make_nodes, room
 from hiertopics.families.tssb.state import State
 from hiertopics.runs.experiment import read_experiment
 
@@ -378,7 +378,7 @@ def tssb_state(data: Any, truth: Truth, settings: Settings, rng: np.random.Gener
 
 def seated(
     truth: Truth, values: Array, offsets: Array, process: Process, rng: np.random.Generator
-) -> tuple[Nodes, Array]:
+) -> tuple[StickNodes, Array]:
     """Return the tree of the truth with its children at positions and its sticks, and who is where.
 
     Shares of children and of what no datum has reached are Dirichlet(n_sub, ..., gamma); positions

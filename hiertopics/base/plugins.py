@@ -1,7 +1,7 @@
 """Names that installed packages add: entry points of the Python packaging standard.
 
 A package that is installed beside hiertopics adds a backend, a corpus format or a task of ``eval``
-by an entry point. A ``Table`` holds hiertopics' own entries and those of packages under one
+by an entry point. A ``PluginTable`` holds hiertopics' own entries and those of packages under one
 mapping. The metadata of installed packages are searched only when a name is not hiertopics' own,
 or when all names are listed. An entry point that cannot be loaded is left out of the list, with one
 warning that names its package; it is an error only where it is asked for by name.
@@ -25,7 +25,7 @@ NAME = re.compile(r"[a-z0-9]+([-_][a-z0-9]+)*")
 """Names that a package may add: they become parts of file names and of options."""
 
 
-class Table(Mapping[str, Item], Generic[Item]):
+class PluginTable(Mapping[str, Item], Generic[Item]):
     """Entries by name: hiertopics' own first, then those of installed packages.
 
     what: one entry in words, for messages, such as ``"backend"``. group: the group of entry points.

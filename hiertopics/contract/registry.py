@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from hiertopics.base.errors import UsageError
-from hiertopics.base.plugins import Table, loaded
+from hiertopics.base.plugins import PluginTable, loaded
 from hiertopics.base.saying import warn
 
 if TYPE_CHECKING:
@@ -307,7 +307,7 @@ OWN: dict[str, Entry] = {
     ),
 }
 
-BACKENDS: Table[Entry] = Table(
+BACKENDS: PluginTable[Entry] = PluginTable(
     "backend", "hiertopics.backends", "hiertopics.contract.registry:Entry", OWN
 )
 """Every backend: those above, and those of installed packages."""

@@ -49,7 +49,7 @@ class LeafTopics(NamedTuple):
     theta: F64
 
 
-class Split(NamedTuple):
+class SplitTree(NamedTuple):
     """A tree whose leaves were split. numbers: the new number of each old node."""
 
     summary: Summary
@@ -66,7 +66,7 @@ def require_splittable(run: RunDir) -> None:
         )
 
 
-def split(run: RunDir, before: Summary, parts: Mapping[int, Edit], workers: int) -> Split:
+def split(run: RunDir, before: Summary, parts: Mapping[int, Edit], workers: int) -> SplitTree:
     """Return the tree in which leaves have the given numbers of new topics, fitted anew.
 
     before: the tree and theta after other edits. parts: the split of each leaf, by its row there.
@@ -90,7 +90,7 @@ def split(run: RunDir, before: Summary, parts: Mapping[int, Edit], workers: int)
         fitted = backend.refit_on_tree(summary.tree, summary.theta, train, settings, context)
     fitted = with_bins(fitted, run)
     places = same_nodes(summary.tree, fitted.tree)
-    return Split(fitted, {old: places[new] for old, new in numbers.items() if new in places})
+    return SplitTree(fitted, {old: places[new] for old, new in numbers.items() if new in places})
 
 
 def tokens_at(summary: Summary, node: int, counts: sparse.csr_array) -> sparse.csr_array:

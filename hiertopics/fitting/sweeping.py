@@ -30,7 +30,7 @@ FLAGS = {"backend": "-b", "data.holdout": "--holdout"}
 Setting = Mapping[str, str]
 
 
-class Job(NamedTuple):
+class SweepJob(NamedTuple):
     """One fit of a sweep: its command, word by word, and the run directory that it writes."""
 
     command: list[str]
@@ -45,7 +45,7 @@ def sweep(
     grid: Sequence[str] = (),
     seeds: str = "0",
     trust_tokenizer: bool = False,
-) -> list[Job]:
+) -> list[SweepJob]:
     """Return one job for each combination of settings and each seed.
 
     config: a YAML file. corpus: may be left out where the config names one. grid: ``key=a,b``
@@ -77,7 +77,7 @@ def sweep(
     return jobs
 
 
-def to_line(job: Job) -> str:
+def to_line(job: SweepJob) -> str:
     """Return a job's command as one line for a shell."""
     return shlex.join(job.command)
 
@@ -165,7 +165,7 @@ def _blame(problem: str, settings: Sequence[Setting], n_settings: int) -> str:
 
 def _job(
     config: str, corpus: Path | str | None, setting: Setting, experiment: Experiment, seed: int
-) -> Job:
+) -> SweepJob:
     command = ["hiertopics", "fit"]
     if corpus is not None:
         # A name that opens with a dash would be taken for an option.
@@ -180,7 +180,7 @@ def _job(
         f"s{seed}",
     ]
     run = str(RUNS / "-".join(map(_plain, parts)))
-    return Job([*command, "--seed", str(seed), "-o", run], run)
+    return SweepJob([*command, "--seed", str(seed), "-o", run], run)
 
 
 def _plain(text: str) -> str:
@@ -188,9 +188,9 @@ def _plain(text: str) -> str:
     return re.sub(r"[^\w.@+=-]+", "_", text).strip("_")
 
 
-def _refuse_bad_names(jobs: Sequence[Job]) -> None:
+def _refuse_bad_names(jobs: Sequence[SweepJob]) -> None:
     """Raise UsageError where two jobs share a directory, or one cannot be made or typed."""
-    owners: dict[str, Job] = {}
+    owners: dict[str, SweepJob] = {}
     for job in jobs:
         if job.run in owners:
             raise UsageError(

@@ -23,7 +23,7 @@ from hiertopics.contract.states import Arrays
 from hiertopics.corpus.corpora import dataset, joining
 from hiertopics.corpus.corpora.dataset import PLAIN
 from hiertopics.corpus.corpora.inmemory import on_disk, store
-from hiertopics.corpus.corpora.joining import Words
+from hiertopics.corpus.corpora.joining import JoinedVocabulary
 from hiertopics.corpus.data.corpus import Corpus, default_vocab
 from hiertopics.corpus.data.languages import language_of
 from hiertopics.corpus.data.pruning import MANY
@@ -159,7 +159,7 @@ class CorpusFile(NamedTuple):
     known: Corpus | None
 
 
-def _put_shards(made: RunDir, first: Bags, added: Bags, words: Words) -> CorpusFile:
+def _put_shards(made: RunDir, first: Bags, added: Bags, words: JoinedVocabulary) -> CorpusFile:
     """Write all documents as shards, some at a time, unless the run has begun with them."""
     path = made.path / "corpus.shards"
     if not made.exists:
@@ -168,7 +168,7 @@ def _put_shards(made: RunDir, first: Bags, added: Bags, words: Words) -> CorpusF
     return CorpusFile(path, "shards", None)
 
 
-def _put(made: RunDir, first: Bags, added: Bags, words: Words) -> CorpusFile:
+def _put(made: RunDir, first: Bags, added: Bags, words: JoinedVocabulary) -> CorpusFile:
     """Write all documents for a backend that holds them in memory."""
     both = joining.in_memory(first, added, words)
     return CorpusFile(store(both, made.path / "corpus"), "npz", both)
@@ -208,7 +208,9 @@ def _read_added(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Bag
     return found
 
 
-def _words_of(run: RunDir, original: OriginalCorpus, added: Bags, new_words: str) -> Words:
+def _words_of(
+    run: RunDir, original: OriginalCorpus, added: Bags, new_words: str
+) -> JoinedVocabulary:
     """Return the words of both; UsageError where the further documents would have none."""
     own, choices = original.whole.vocab, dataset.choices_of(run.experiment.data)
     place = columns_in(added.vocab, own)

@@ -19,8 +19,8 @@ from hiertopics.contract.model import Context, Summary, without
 from hiertopics.families.chdp.base_kernels import Weights
 from hiertopics.families.chdp.config import GibbsSettings as Settings, Model, Sampled
 from hiertopics.families.chdp.gibbs_state import (
+    ChdpDraw,
     DocumentState,
-    Draw,
     Info,
     begin,
     info_of,
@@ -33,7 +33,7 @@ from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR, draw_co
 from hiertopics.families.flat.token_kernels import TokenTopics, count_tokens
 from hiertopics.families.flat.tokens import draw_eta
 from hiertopics.papers import chdp_irp_kernels as kernels
-from hiertopics.papers.chdp_irp_kernels import NOBODY, Options, Seats, Urn
+from hiertopics.papers.chdp_irp_kernels import NOBODY, Options, TableUrn, TokenSeats
 
 PLUG_IN = (
     "irp_max_plugin: the published sampler of maximization is an approximation (its urn is not "
@@ -42,7 +42,7 @@ PLUG_IN = (
 
 
 @dataclass(kw_only=True)
-class State(Draw):
+class State(ChdpDraw):
     """A draw and its seating, which tells the weights of corpus and groups.
 
     z, n_dk, share: as in ``DocumentState``; a restaurant is not cut into pieces. seat: int32
@@ -78,7 +78,7 @@ class State(Draw):
 class SeatLayout(NamedTuple):
     """A state's seats and options, laid out for the kernels."""
 
-    seats: Seats
+    seats: TokenSeats
     options: Options
 
 
@@ -230,7 +230,7 @@ def unpack(state: State, data: Data) -> SeatLayout:
         group_tables=by_group.sum(axis=1, dtype=np.int64),
         by_topic=np.bincount(state.option_topic, minlength=n_topics),
     )
-    return SeatLayout(Seats(state.seat, state.table_option), options)
+    return SeatLayout(TokenSeats(state.seat, state.table_option), options)
 
 
 def pack(state: State, seating: SeatLayout) -> None:
@@ -258,9 +258,9 @@ def _tell_weights(state: State, options: Options) -> None:
     state.log_pi_0, state.log_pi = np.log(weights), np.log(groups)
 
 
-def _urn(state: State, data: Data, model: Model) -> Urn:
+def _urn(state: State, data: Data, model: Model) -> TableUrn:
     share = data.parents.shares(state.share)
-    return Urn(data.parents, share, model.maximization, state.alpha_group, state.gamma)
+    return TableUrn(data.parents, share, model.maximization, state.alpha_group, state.gamma)
 
 
 def _link(group: I32, n_groups: int, n_slots: int) -> tuple[I32, I32, I32]:

@@ -45,7 +45,7 @@ class Options(NamedTuple):
     by_topic: I64
 
 
-class Urn(NamedTuple):
+class TableUrn(NamedTuple):
     """Input of draws of new tables: links, shares of links [n_links], and concentrations."""
 
     parents: Parents
@@ -131,7 +131,7 @@ def global_row(options: Options, gamma: float, row: F64) -> None:
 
 
 @kernel()
-def new_table_row(doc: int, options: Options, urn: Urn, served: F64, row: F64) -> float:
+def new_table_row(doc: int, options: Options, urn: TableUrn, served: F64, row: F64) -> float:
     """Write the chances of the topic of a document's next table to ``row`` [T] (theory/chdp 3.2).
 
     Under maximization this is the plug-in urn. served [T] takes what ``global_row`` gives.
@@ -166,7 +166,7 @@ def new_table_row(doc: int, options: Options, urn: Urn, served: F64, row: F64) -
 
 @kernel()
 def choose_parent(
-    doc: int, topic: int, served: float, options: Options, urn: Urn, rng: np.random.Generator
+    doc: int, topic: int, served: float, options: Options, urn: TableUrn, rng: np.random.Generator
 ) -> int:
     """Return the group that serves a new table of a topic; draws nothing for a single parent.
 
@@ -204,7 +204,7 @@ def choose_parent(
 
 @kernel()
 def seat_table(
-    doc: int, topic: int, served: float, options: Options, urn: Urn, rng: np.random.Generator
+    doc: int, topic: int, served: float, options: Options, urn: TableUrn, rng: np.random.Generator
 ) -> int:
     """Choose an option for a new table of a topic and add the table to it; return the slot."""
     group = choose_parent(doc, topic, served, options, urn, rng)
@@ -230,7 +230,7 @@ FACTORS = 12
 """Factors that are multiplied before a logarithm is taken; their product cannot underflow."""
 
 
-class Seats(NamedTuple):
+class TokenSeats(NamedTuple):
     """The seats of tokens: seat and table_option int32 [n_tokens], as in ``State``."""
 
     seat: I32
@@ -239,7 +239,12 @@ class Seats(NamedTuple):
 
 @kernel()
 def seat_at_random(
-    cells: Cells, z: I32, seats: Seats, options: Options, urn: Urn, rng: np.random.Generator
+    cells: Cells,
+    z: I32,
+    seats: TokenSeats,
+    options: Options,
+    urn: TableUrn,
+    rng: np.random.Generator,
 ) -> None:
     """Seat all tokens of a document and topic at one table, with a random parent's option."""
     n_topics = len(options.by_topic)
@@ -262,9 +267,9 @@ def seat_at_random(
 def sweep_tokens(
     cells: Cells,
     tables: TokenTopics,
-    seats: Seats,
+    seats: TokenSeats,
     options: Options,
-    urn: Urn,
+    urn: TableUrn,
     alpha_doc: float,
     eta: float,
     rng: np.random.Generator,
@@ -348,9 +353,9 @@ def sweep_tokens(
 def sweep_tables(
     cells: Cells,
     tables: TokenTopics,
-    seats: Seats,
+    seats: TokenSeats,
     options: Options,
-    urn: Urn,
+    urn: TableUrn,
     eta: float,
     rng: np.random.Generator,
 ) -> None:

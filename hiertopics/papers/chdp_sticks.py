@@ -30,8 +30,8 @@ from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.chdp import layout, summary as common
 from hiertopics.families.chdp.base_kernels import Weights
 from hiertopics.families.chdp.config import (
+    ChdpVariationalInference as Inference,
     Model as Model,
-    VariationalInference as Inference,
     VariationalSettings as Settings,
     refuse_misfits,
 )
@@ -49,7 +49,7 @@ from hiertopics.families.chdp.simulate import simulate as simulate
 from hiertopics.families.chdp.summary import infer as infer
 from hiertopics.families.chdp.variational import Info as Info
 from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR, step_concentration
-from hiertopics.families.flat.layout import Block, take_turns
+from hiertopics.families.flat.layout import BlockInput, take_turns
 from hiertopics.families.flat.summary import merge_extra, topic_counts
 from hiertopics.papers import chdp_stick_kernels as kernels
 
@@ -119,7 +119,7 @@ class State:
         return joined(self.local, "n_dk")
 
 
-class Sticks(NamedTuple):
+class LevelSticks(NamedTuple):
     """The sticks of one level, best for given counts; ``kernels.break_sticks``.
 
     logs, means: E[log weight] and E[weight], as counts. bound: their part of the bound. taken: the
@@ -245,7 +245,7 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
     """Return the live topics as roots, theta of the documents, and the groups' mean weights."""
     eta, weights = state.word_mass / data.n_words, weights_of(state, data)
     counts = (state.n_dk, state.n_wk, state.n_k)
-    return common.summarise(common.SummaryInput(*counts, weights, state.alpha_doc, eta), data)
+    return common.summarise(common.ChdpSummaryInput(*counts, weights, state.alpha_doc, eta), data)
 
 
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
@@ -311,7 +311,7 @@ def _count(state: State, data: Data) -> None:
 
 
 def _count_block(
-    piece: Piece, local: Local, block: Block
+    piece: Piece, local: Local, block: BlockInput
 ) -> tuple[Local, tuple[tuple[F64, ...], None]]:
     if block.turn == 0:
         local.n_dk[:] = 0.0
@@ -320,28 +320,28 @@ def _count_block(
     return local, (block.rows, None)
 
 
-def _break_documents(state: State, data: Data) -> tuple[Sticks, F64]:
+def _break_documents(state: State, data: Data) -> tuple[LevelSticks, F64]:
     """Return the sticks of documents, without their logs and means, and the tables by topic [T]."""
     used, nothing = np.zeros(state.n_topics), np.empty(0)
     seating = _seating(data.parents, state, state.dish)
     found = kernels.document_sticks(data.cells, data.parents, seating, state.alpha_doc, used)
-    return Sticks(nothing, nothing, *found), used
+    return LevelSticks(nothing, nothing, *found), used
 
 
-def _break_groups(state: State, data: Data) -> Sticks:
+def _break_groups(state: State, data: Data) -> LevelSticks:
     counts = np.zeros(state.dish.shape[:2])
     np.add.at(counts, data.parents.group, state.option.sum(axis=1))
     logs, means = np.empty_like(counts), np.empty_like(counts)
     found = kernels.group_sticks(counts, state.alpha_group, logs, means)
-    return Sticks(logs, means, *found, counts.size - len(counts))
+    return LevelSticks(logs, means, *found, counts.size - len(counts))
 
 
-def _break_corpus(state: State) -> Sticks:
+def _break_corpus(state: State) -> LevelSticks:
     counts = state.dish.sum(axis=(0, 1)) + state.orphan.sum(axis=(0, 1))
     logs, means = np.empty_like(counts), np.empty_like(counts)
     order = np.empty(len(counts), dtype=np.int64)
     found = kernels.break_sticks(counts, state.gamma, logs, order, means)
-    return Sticks(logs, means, *found, len(counts) - 1)
+    return LevelSticks(logs, means, *found, len(counts) - 1)
 
 
 def _fit_concentrations(state: State, data: Data, hold: tuple[str, ...]) -> None:
@@ -358,7 +358,7 @@ def _fit_concentrations(state: State, data: Data, hold: tuple[str, ...]) -> None
         state.word_mass = moved
 
 
-def _best(value: float, sticks: Sticks) -> float:
+def _best(value: float, sticks: LevelSticks) -> float:
     """Return the mode of a concentration given its sticks under the Gamma prior."""
     if not sticks.number:
         return value

@@ -19,8 +19,8 @@ from hiertopics.corpus.data.tree import NODE, Tree
 from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.families.hca import state as structured
 from hiertopics.families.hca.config import Model, Settings
-from hiertopics.families.hca.kernels import Globals, Sums, meanfield_scores, meanfield_step
-from hiertopics.families.hca.state import DataRows, PassMessage, globals_of
+from hiertopics.families.hca.kernels import RowSums, VectorGlobals, meanfield_scores, meanfield_step
+from hiertopics.families.hca.state import DataRows, RowPassMessage, globals_of
 from hiertopics.families.hca.variational import given_by, variational, where
 from hiertopics.families.nested.tree_state import MeanField
 
@@ -45,25 +45,25 @@ class State(MeanField, structured.State):
         """Return the first state of pieces, by name, for a tree of one node."""
         return {"chances": np.zeros((n_docs, 1))}
 
-    def globals(self, model: Model, log_mass: F64 | None = None) -> Globals:
+    def globals(self, model: Model, log_mass: F64 | None = None) -> VectorGlobals:
         """Return the globals that local steps need; see ``globals_of``."""
         return globals_of(self, model, log_mass)
 
-    def given(self, model: Model, rounds: int) -> PassMessage:
+    def given(self, model: Model, rounds: int) -> RowPassMessage:
         """Return the message of a pass to the rows."""
-        return PassMessage(self.globals(model), rounds, _visit, _scores)
+        return RowPassMessage(self.globals(model), rounds, _visit, _scores)
 
     def slot_chances(self, model: Model) -> F64:
         """Return q of slots for the training rows, float64 [n_docs, n_nodes]."""
         return self.chances
 
 
-def _visit(rows: DataRows, local: Local, message: PassMessage, sums: Sums) -> float:
+def _visit(rows: DataRows, local: Local, message: RowPassMessage, sums: RowSums) -> float:
     docs = (0, len(rows))
     return float(meanfield_step(rows, *docs, local.chances, message.globals, message.rounds, sums))
 
 
-def _scores(rows: DataRows, local: Local, message: PassMessage, scores: F64) -> None:
+def _scores(rows: DataRows, local: Local, message: RowPassMessage, scores: F64) -> None:
     meanfield_scores(rows, local.chances, message.globals, message.rounds, scores)
 
 

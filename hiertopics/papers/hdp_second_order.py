@@ -19,7 +19,7 @@ from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.config import ModelSettings
 from hiertopics.families.flat.kernels import ExpectedCounts, PseudoCounts
-from hiertopics.families.flat.layout import Block, Data, Piece, room_of, take_turns
+from hiertopics.families.flat.layout import BlockInput, Data, Piece, room_of, take_turns
 from hiertopics.papers import hdp_second_order_kernels as kernels
 from hiertopics.papers.hdp_second_order_kernels import Spreads
 
@@ -51,7 +51,7 @@ class Variances(variational.Responsibilities):
         return joined(self.local, "var_dk")
 
 
-class SweepInput(NamedTuple):
+class SecondOrderSweepInput(NamedTuple):
     """Input of a block's sweep besides rows of words: totals [T] and pseudo-counts."""
 
     n_k: F64
@@ -86,7 +86,7 @@ def sweep(state: Variances, data: Data, pseudo_counts: PseudoCounts, *, indicato
             turn,
             tables,
             data.word_bounds,
-            lambda *block: SweepInput(state.n_k + seeded, state.var_k, priors(*block)),
+            lambda *block: SecondOrderSweepInput(state.n_k + seeded, state.var_k, priors(*block)),
         )
         for moved_n, moved_var in moves:
             state.n_k += moved_n
@@ -95,7 +95,9 @@ def sweep(state: Variances, data: Data, pseudo_counts: PseudoCounts, *, indicato
     return seen_wk
 
 
-def _sweep(piece: Piece, local: Local, block: Block) -> tuple[Local, tuple[tuple[Table, ...], F64]]:
+def _sweep(
+    piece: Piece, local: Local, block: BlockInput
+) -> tuple[Local, tuple[tuple[Table, ...], F64]]:
     """Sweep a block; answer with the moves of n_k and var_k."""
     n_wk, var_wk, seen_wk = block.rows
     seen_dk = local.seen_dk

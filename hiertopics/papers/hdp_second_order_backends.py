@@ -40,14 +40,14 @@ class SecondPosteriors(PosteriorInference, frozen=True, kw_only=True):
 
 
 @dataclass
-class PointState(estimates.State, Variances):
+class SecondOrderPointState(estimates.State, Variances):
     """The responsibilities, counts with their variances, and the point estimates."""
 
 
 @dataclass
-class WholeState(posteriors.State, Variances):
+class SecondOrderWholeState(posteriors.State, Variances):
     """The responsibilities, counts with their variances, and the other posteriors."""
 
 
-pcvb = collapsed(PointState, POINTS._replace(Inference=SecondPoints), SECOND)
-cvb = collapsed(WholeState, WHOLE._replace(Inference=SecondPosteriors), SECOND)
+pcvb = collapsed(SecondOrderPointState, POINTS._replace(Inference=SecondPoints), SECOND)
+cvb = collapsed(SecondOrderWholeState, WHOLE._replace(Inference=SecondPosteriors), SECOND)

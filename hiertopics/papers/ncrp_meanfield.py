@@ -20,7 +20,7 @@ from hiertopics.families.ncrp.variational import state as structured
 from hiertopics.families.ncrp.variational.backend import variational
 from hiertopics.families.ncrp.variational.slot_kernels import DocumentPairs, Schedule, Statistics
 from hiertopics.families.ncrp.variational.state import (
-    PassMessage,
+    DocumentPassMessage,
     SlotProbabilities,
     local_pass,
     tables_of,
@@ -50,9 +50,11 @@ class State(MeanField, structured.State):
         share = slot_mass / slot_mass.sum()
         return {"tau": tau, "chances": np.tile(share, (len(tau), 1))}
 
-    def given(self, rounds: int, columns: I32, dtype: DTypeLike | None = None) -> PassMessage:
+    def given(
+        self, rounds: int, columns: I32, dtype: DTypeLike | None = None
+    ) -> DocumentPassMessage:
         """Return the message of a pass to the documents; dtype as in ``local_pass``."""
-        return PassMessage(
+        return DocumentPassMessage(
             tables_of(self, dtype, logs=True), Schedule(rounds, RARE), columns, _visit
         )
 
@@ -69,7 +71,9 @@ def _weigh(piece: DocumentPairs, local: Local, given: None, first: int, last: in
     return local.chances[first:last]
 
 
-def _visit(piece: DocumentPairs, local: Local, message: PassMessage, sums: Statistics) -> float:
+def _visit(
+    piece: DocumentPairs, local: Local, message: DocumentPassMessage, sums: Statistics
+) -> float:
     docs = (0, len(local.tau))
     return float(
         meanfield_step(

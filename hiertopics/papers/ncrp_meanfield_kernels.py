@@ -9,8 +9,8 @@ import numpy as np
 from hiertopics.base.arrays import F64, I64
 from hiertopics.families.ncrp.variational.slot_kernels import (
     DocumentPairs,
-    Globals,
     Schedule,
+    SlotGlobals,
     Slots,
     Statistics,
     level_terms,
@@ -26,7 +26,7 @@ def meanfield_step(
     last: int,
     tau: F64,
     chances: F64,
-    given: Globals,
+    given: SlotGlobals,
     schedule: Schedule,
     sums: Statistics,
 ) -> float:
@@ -80,7 +80,7 @@ def _levels_of_words(
     e_log_theta: F64,
     passing: F64,
     covered: F64,
-    given: Globals,
+    given: SlotGlobals,
     rare: float,
     resp: F64,
     tokens: F64,
@@ -112,7 +112,7 @@ def _levels_of_words(
 
 @kernel()
 def _meanfield_scores(
-    cells: DocumentPairs, doc: int, resp: F64, tokens: F64, given: Globals, scores: F64
+    cells: DocumentPairs, doc: int, resp: F64, tokens: F64, given: SlotGlobals, scores: F64
 ) -> None:
     """Write LM plus the linear score of each slot (theory/ncrp 2.5 A)."""
     slots = given.slots

@@ -6,7 +6,7 @@ import numpy as np
 
 from hiertopics.contract.model import Context
 from hiertopics.families.ncrp.config import VariationalSettings as Settings
-from hiertopics.families.ncrp.variational.draft import Draft, draft_of, state_of_draft
+from hiertopics.families.ncrp.variational.draft import PathTreeDraft, draft_of, state_of_draft
 from hiertopics.families.ncrp.variational.growing import grow
 from hiertopics.families.ncrp.variational.moves import PRUNE_BELOW, TRIAL_SWEEPS, sweep
 from hiertopics.families.ncrp.variational.state import Data, State
@@ -27,7 +27,7 @@ def paper_moves(
     return (state_of_draft(draft, state) if n_moves else state), n_grown + n_moves
 
 
-def merge_alike(draft: Draft) -> int:
+def merge_alike(draft: PathTreeDraft) -> int:
     """Merge nodes that the same documents pass, by cosine; return how many.
 
     Full paths may merge wherever they are (paper), inner nodes with their siblings alone
@@ -39,7 +39,7 @@ def merge_alike(draft: Draft) -> int:
     return n_merged
 
 
-def _merge_level(draft: Draft, level: int) -> int:
+def _merge_level(draft: PathTreeDraft, level: int) -> int:
     nodes = draft.alive(level)
     products = draft.products(level)
     passing, norms = products[-1, :-1], np.sqrt(np.diag(products)[:-1])

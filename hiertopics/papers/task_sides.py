@@ -41,7 +41,7 @@ class Sides(NamedTuple):
         return int(self.train_tags.any(axis=0).sum())
 
 
-class Documents(NamedTuple):
+class TaskDocuments(NamedTuple):
     """The corpus of a run, read again, and the documents to be scored.
 
     sources: the files that the two come from, for messages. unknown_tokens: of test. split: hash.
@@ -54,7 +54,7 @@ class Documents(NamedTuple):
     split: str
 
 
-def read_documents(request: Request, corpus: Path | str | None, kind: str) -> Documents:
+def read_documents(request: Request, corpus: Path | str | None, kind: str) -> TaskDocuments:
     """Read the corpus of a run again, and the file to be scored.
 
     kind: groups or labels, which are needed. corpus: None for the documents that the run put
@@ -70,11 +70,11 @@ def read_documents(request: Request, corpus: Path | str | None, kind: str) -> Do
     original, own = read_original(run), str(run.experiment.data.corpus)
     if corpus is None:
         test = original.whole.select(split.heldout_docs)
-        return Documents(original, test, (own, own), split.unknown_tokens, split.hash)
+        return TaskDocuments(original, test, (own, own), split.unknown_tokens, split.hash)
     matched = newdocs.read_unseen(run, corpus, request.data)
     counts = matched.corpus.counts
     code = split_hash(split.train_docs, np.arange(counts.shape[0]), counts, counts, run.vocab)
-    return Documents(original, matched.corpus, (own, str(corpus)), matched.unknown_tokens, code)
+    return TaskDocuments(original, matched.corpus, (own, str(corpus)), matched.unknown_tokens, code)
 
 
 def read_sides(request: Request, corpus: Path | str | None, kind: str) -> Sides:

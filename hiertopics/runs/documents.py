@@ -25,7 +25,7 @@ DOCUMENTS = "documents.jsonl"
 MARKS = ("groups", "labels")
 
 
-class Documents(NamedTuple):
+class DocumentRecords(NamedTuple):
     """Facts about training documents, an entry each; None if there are none.
 
     tags: groups and labels, by these words, and columns of metadata by their own names.
@@ -57,7 +57,7 @@ def documents_lines(train: Bags | Vectors, rows: I64) -> Iterator[bytes] | None:
     return (f"{files.to_json(line)}\n".encode() for line in lines)
 
 
-def read_documents(path: Path, n_docs: int) -> Documents:
+def read_documents(path: Path, n_docs: int) -> DocumentRecords:
     """Inverse of ``documents_lines``; raises RunError where the file is not that of ``n_docs``."""
     with files.readable(path, OSError, ValueError, TypeError, LookupError, RecursionError):
         # Of text splitlines would also cut where a name holds U+2028 or the like.
@@ -69,7 +69,7 @@ def read_documents(path: Path, n_docs: int) -> Documents:
         for name in MARKS:
             if lines and name in lines[0]:
                 tags[name] = _tags([line[name] for line in lines])
-        return Documents(_texts(lines, "name"), tags, _texts(lines, "snippet"))
+        return DocumentRecords(_texts(lines, "name"), tags, _texts(lines, "snippet"))
 
 
 def _texts(lines: list[dict[str, Any]], name: str) -> tuple[str, ...] | None:

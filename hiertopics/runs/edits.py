@@ -157,7 +157,7 @@ def named(tree: Tree, vocab: Sequence[str], node: int) -> NodeName:
     return NodeName(int(node), words_told(tree, vocab, node))
 
 
-class Words:
+class NodeWords:
     """The words that identify nodes of a run: their first words, in any order of views."""
 
     def __init__(self, tree: Tree, vocab: Sequence[str]) -> None:
@@ -177,7 +177,7 @@ class Words:
 
 def require_fitting(run: RunDir, edits: Sequence[Edit], path: Path) -> None:
     """Raise DataError for the first edit of an unknown node, or of a node with other words."""
-    words, shown = Words(run.tree, run.vocab), set(run.tree.shown.tolist())
+    words, shown = NodeWords(run.tree, run.vocab), set(run.tree.shown.tolist())
     for edit in edits:
         for node in edit.nodes:
             if node.number not in shown:

@@ -42,7 +42,7 @@ from hiertopics.corpus.data.membership import (
 from hiertopics.corpus.data.support import how_found
 from hiertopics.corpus.data.tree import NodeSupport, Support, Tree
 from hiertopics.corpus.holdouts.split import Split
-from hiertopics.runs.documents import DOCUMENTS, Documents, read_documents
+from hiertopics.runs.documents import DOCUMENTS, DocumentRecords, read_documents
 from hiertopics.runs.experiment import CONFIG, fitted_experiment
 from hiertopics.runs.manifest import (
     FILES,
@@ -477,7 +477,7 @@ class RunDir:
         return found
 
     @cached_property
-    def documents(self) -> Documents | None:
+    def documents(self) -> DocumentRecords | None:
         """Names, marks and first letters of the training documents, where the run kept some."""
         if not self.file(DOCUMENTS).exists() and DOCUMENTS not in self.manifest.get(FILES, ()):
             return None

@@ -408,7 +408,7 @@ class OutputConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     ] = 10
 
 
-class Header(msgspec.Struct, frozen=True, kw_only=True):
+class TopLevelKeys(msgspec.Struct, frozen=True, kw_only=True):
     """The keys outside any section."""
 
     backend: Annotated[
@@ -423,7 +423,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     ] = 0
 
 
-class Experiment(Header, frozen=True, kw_only=True):
+class Experiment(TopLevelKeys, frozen=True, kw_only=True):
     """All checked settings of a fit; ``build`` makes them.
 
     ``model`` and ``inference`` are the backend's own structs.
@@ -464,7 +464,7 @@ def section_types(
 ) -> dict[str, type[msgspec.Struct]]:
     """Return the struct of each section in the order of a file; "" stands for the top level."""
     return {
-        "": Header,
+        "": TopLevelKeys,
         "data": DataConfig,
         "model": model_type,
         "inference": inference_type,

@@ -20,7 +20,7 @@ from hiertopics.families.chdp.layout import link_parents
 from hiertopics.papers import chdp_irp as irp
 from hiertopics.papers.chdp_irp_kernels import (
     Options,
-    Urn,
+    TableUrn,
     add_option,
     join_option,
     new_table_row,
@@ -103,7 +103,7 @@ def test_chances_of_a_new_table_are_those_of_the_urn_and_sum_to_one(maximization
     """8.2, with tables added one after another; topics are numbered as they come."""
     authors = [[0, 1], [0], [0, 1, 2], [1, 2]]
     data = gibbs.one.prepare(with_parents(np.ones((4, 1)), authors, 3), settings_of())
-    urn = Urn(data.parents, data.parents.uniform(), maximization, 1.3, 0.8)
+    urn = TableUrn(data.parents, data.parents.uniform(), maximization, 1.3, 0.8)
     options, naive = empty_options(3, 9), NaiveUrn(1.3, 0.8)
     served, row, rng = np.empty(9), np.empty(9), np.random.default_rng(1)
     slots: dict[tuple[int, int], int] = {}

@@ -221,7 +221,7 @@ def ways_of_triples(rules: Any) -> Any:
 
 
 def ways_of_mtx(field: str) -> Any:
-    header = matrixmarket.Header(field, False, 2, 3, 4, 2)
+    header = matrixmarket.MatrixMarketHeader(field, False, 2, 3, 4, 2)
     return ways_of_triples(matrixmarket.rules_of(header))
 
 
@@ -245,7 +245,7 @@ def ways_of_edges(text: bytes, source: Any) -> Any:
 
 WAYS = {
     "ldac": ("a.ldac", ways_of_ldac),
-    "uci": ("docword.a.txt", ways_of_triples(triples.Rules(2, 3))),
+    "uci": ("docword.a.txt", ways_of_triples(triples.LineRules(2, 3))),
     "integer": ("a.mtx", ways_of_mtx("integer")),
     "real": ("a.mtx", ways_of_mtx("real")),
     "pattern": ("a.mtx", ways_of_mtx("pattern")),

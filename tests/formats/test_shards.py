@@ -343,13 +343,13 @@ def test_older_shards_are_replaced_and_shards_are_read_by_convert(corpus: Path, 
 def test_a_full_disk_leaves_nothing(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shelf_of(corpus)
     before = {path: path.stat().st_mtime_ns for path in corpus.parent.rglob("*")}
-    whole = shards._Column.close
+    whole = shards._GrowingArray.close
 
-    def refuse(self: shards._Column) -> None:
+    def refuse(self: shards._GrowingArray) -> None:
         whole(self)
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(shards._Column, "close", refuse)
+    monkeypatch.setattr(shards._GrowingArray, "close", refuse)
     with pytest.raises(RunError, match=r"cannot write .*big.shards: No space left on device"):
         shelf_of(corpus)
     assert {path: path.stat().st_mtime_ns for path in corpus.parent.rglob("*")} == before

@@ -12,14 +12,14 @@ import pytest
 from hiertopics.base.errors import DataError
 from hiertopics.corpus.formats.source import Source
 from hiertopics.corpus.formats.triples import (
-    Rules,
+    LineRules,
     read_fast,
     read_slowly,
     read_triples,
     triple_matrix,
 )
 
-RULES = Rules(9, 9)
+RULES = LineRules(9, 9)
 
 
 def test_the_fast_and_the_slow_way_agree(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from scipy.special import gammaln, psi, softmax, xlogy
 from stepping import at
 
 from hiertopics.families.hca.config import Model
-from hiertopics.families.hca.kernels import Sums
+from hiertopics.families.hca.kernels import RowSums
 from hiertopics.families.hca.state import Data, State, in_pieces, lay_out
 from hiertopics.families.nested.slots import log_masses, sticks_term
 from hiertopics.papers import hca_meanfield as meanfield
@@ -175,7 +175,7 @@ def choose(state: State, data: Data, model: Model, local: Local, *, structured: 
     return replace(local, chances=softmax(log_mass + own, axis=1))
 
 
-def sums_of(state: State, data: Data, local: Local) -> Sums:
+def sums_of(state: State, data: Data, local: Local) -> RowSums:
     """Return what the rows add up under explicit factors."""
     n_nodes, n_columns = state.mean.shape
     slot, first = local.chances.sum(axis=0), np.zeros(n_nodes)
@@ -193,4 +193,4 @@ def sums_of(state: State, data: Data, local: Local) -> Sums:
                 for other, beside in enumerate(state.nodes.path[s]):
                     if beside >= 0:
                         second[node, beside] += chance * both[level, other]
-    return Sums(slot, second, first, cross, outside)
+    return RowSums(slot, second, first, cross, outside)

@@ -13,7 +13,7 @@ from naive_hca import MODEL, Local
 from stepping import at
 
 from hiertopics.families.hca import state as updates
-from hiertopics.families.hca.kernels import Sums
+from hiertopics.families.hca.kernels import RowSums
 from hiertopics.families.hca.state import (
     Data,
     State,
@@ -28,7 +28,7 @@ from hiertopics.families.nested.tree_state import MeanField, heavier_first
 
 CONTEXT = at(0)
 FAMILIES = [pytest.param(True, id="structured"), pytest.param(False, id="meanfield")]
-Update = Callable[[State, Data, Sums], None]
+Update = Callable[[State, Data, RowSums], None]
 GLOBAL: dict[str, Update] = {
     "sticks": lambda state, data, sums: updates.update_sticks(state, sums, MODEL),
     "joint": lambda state, data, sums: updates.update_vectors(state, sums, MODEL, "joint"),
@@ -117,7 +117,7 @@ def test_no_update_lowers_the_bound(structured: bool) -> None:
     assert before > first + 10
 
 
-MUTATIONS: dict[str, Callable[[Sums, State], Sums]] = {
+MUTATIONS: dict[str, Callable[[RowSums, State], RowSums]] = {
     "what lies outside": lambda sums, state: sums._replace(outside=np.zeros(1)),
     "the covariance of coordinates": lambda sums, state: sums._replace(
         second=np.diag(np.diag(sums.second))

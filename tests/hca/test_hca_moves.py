@@ -14,7 +14,7 @@ from hiertopics.contract.model import Context, Settings
 from hiertopics.corpus.data.tree import ROOT
 from hiertopics.families.hca import moves, starts
 from hiertopics.families.hca.config import Inference, Model
-from hiertopics.families.hca.draft import OUT, Draft, draft_of, state_of_draft
+from hiertopics.families.hca.draft import OUT, VectorTreeDraft, draft_of, state_of_draft
 from hiertopics.families.hca.state import Data, State, elbo, lay_out, slot_chances, slot_scores
 
 STARTS = ("clusters", "residuals", "axes")
@@ -41,7 +41,7 @@ def blobs(n_docs: int = 150, n_columns: int = 6) -> Data:
     return lay_out(rows + 1.0, 1)
 
 
-def assert_whole(draft: Draft, max_nodes: int | None = None) -> None:
+def assert_whole(draft: VectorTreeDraft, max_nodes: int | None = None) -> None:
     """Assert that a draft is a tree with every row on one of its slots."""
     live = draft.live
     assert live[0] == 0 and draft.parent[0] == ROOT
@@ -201,7 +201,7 @@ def test_paths_with_the_same_rows_are_merged_into_the_heavier_one() -> None:
 
 def test_a_path_without_rows_is_pruned_with_the_nodes_above_it() -> None:
     data = blobs()
-    draft = Draft(
+    draft = VectorTreeDraft(
         [ROOT, 0, 0, 1, 2], [np.ones(6)] * 5, np.full(data.n_docs, 3), data.rows.copy(), 3
     )
     chances = np.zeros((data.n_docs, 5))
@@ -245,6 +245,6 @@ def test_at_its_cap_a_tree_trades_a_leaf_for_another() -> None:
 
 def test_a_node_that_holds_rows_of_its_own_stays_without_its_children() -> None:
     parent, slot = [ROOT, 0, 1], np.array([1, 2, 2])
-    draft = Draft(parent, [np.ones(2)] * 3, slot, np.ones((3, 2)), 3)
+    draft = VectorTreeDraft(parent, [np.ones(2)] * 3, slot, np.ones((3, 2)), 3)
     draft.take_out(2, np.array([0, 0, 0]))
     assert draft.live == [0, 1] and draft.slot.tolist() == [1, 0, 0]

@@ -19,7 +19,7 @@ from hiertopics.families.flat.bursts import Repeats, more_than
 from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import Cells, lay_out
 from hiertopics.families.flat.sampler_kernels import sweep_block, sweep_block_by_lists
-from hiertopics.families.flat.seat_kernels import EMPTY, Seats, count_tables
+from hiertopics.families.flat.seat_kernels import EMPTY, DocumentProcess, count_tables
 from hiertopics.families.flat.sweep_kernels import list_words_that_grow, scratch_of, write_words
 from hiertopics.families.flat.token_kernels import TokenTopics
 from hiertopics.families.hdp import bursty_gibbs, gibbs
@@ -118,7 +118,7 @@ def sample(
     cells: Cells,
     tables: TokenTopics,
     prior: PseudoCounts,
-    seats: Seats,
+    seats: DocumentProcess,
     n_sweeps: int,
     rng: Any,
 ) -> Any:
@@ -147,8 +147,8 @@ def begun(corpus: Any = CORPUS, n_topics: int = 2) -> tuple[Cells, TokenTopics]:
     return cells, TokenTopics(z, n_dk, n_wk, n_wk.sum(axis=0, dtype=np.int64))
 
 
-def seats_at(process: tuple[float, float], counts: Any = (1, 2, 3)) -> Seats:
-    return Seats(*process, log_stirling(counts, process[0]))
+def seats_at(process: tuple[float, float], counts: Any = (1, 2, 3)) -> DocumentProcess:
+    return DocumentProcess(*process, log_stirling(counts, process[0]))
 
 
 @pytest.mark.slow
@@ -233,8 +233,8 @@ def test_tables_come_and_go_as_the_plain_twin_says(
 
 
 def _visit(
-    cells: Cells, tables: TokenTopics, prior: PseudoCounts, how: Seats, doc: int, rng: Any,
-    *, lists: bool, compiled: bool,
+    cells: Cells, tables: TokenTopics, prior: PseudoCounts, how: DocumentProcess, doc: int,
+    rng: Any, *, lists: bool, compiled: bool,
 ) -> None:  # fmt: skip
     start, stop = cells.cuts[doc]
     z, words, row = tables.z[start:stop], cells.word[start:stop], tables.n_dk[doc]

@@ -21,7 +21,7 @@ from hiertopics.contract.engine import Each, Workers, as_given, cut, joined
 from hiertopics.contract.states import to_arrays
 from hiertopics.families.flat import seats
 from hiertopics.families.flat.bursts import repeats_of, repeats_of_blocks
-from hiertopics.families.flat.seat_kernels import EMPTY, Seats
+from hiertopics.families.flat.seat_kernels import EMPTY, DocumentProcess
 from hiertopics.families.hdp import (
     block_layout,
     blocks,
@@ -32,7 +32,7 @@ from hiertopics.families.hdp import (
     gibbs_aside,
     partial,
 )
-from hiertopics.families.hdp.block_kernels import SweepInput
+from hiertopics.families.hdp.block_kernels import BlockSweepInput
 from hiertopics.families.hdp.block_layout import Blocks, lay_out
 from hiertopics.families.hdp.bursty_block_kernels import TableInput
 from hiertopics.families.hdp.gibbs_aside import DRAWN, HELD, LEARNING
@@ -133,7 +133,7 @@ def placed(data: Blocks, z: NDArray[Any], workers: Any = SERIAL) -> Any:
     return workers.place(block_layout.made_piece, data.pieces, as_given, Each(states))
 
 
-def held_input(data: Blocks, phi: F64, prior: F64) -> SweepInput:
+def held_input(data: Blocks, phi: F64, prior: F64) -> BlockSweepInput:
     """Return topics [n_words, T] as kernels take them, in two factors, and the prior."""
     n_topics = len(prior)
     scale = np.zeros(data.table.shape[1], np.float32)
@@ -144,7 +144,7 @@ def held_input(data: Blocks, phi: F64, prior: F64) -> SweepInput:
 
 def table_input(process: tuple[float, float], counts: Any, *, held: bool = False) -> TableInput:
     """Return the rule of tables, for topics that are four times too large."""
-    how = Seats(*process, log_stirling(counts, process[0]))
+    how = DocumentProcess(*process, log_stirling(counts, process[0]))
     return TableInput(how, held, 0.25, KEYS[1])
 
 

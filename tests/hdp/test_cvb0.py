@@ -193,7 +193,7 @@ def test_sweep_uses_geometric_means_and_the_mean_word_mass(prior: str) -> None:
 def test_global_step_equals_its_formulas(prior: str, reorder: bool) -> None:
     """5.2: the posteriors of alpha, word mass, sticks, gamma and tau, written out."""
     state, data, settings = learned(prior, reorder_sticks=reorder)
-    stats = posteriors.Stats(np.array([3.0, 9.0, 0.5, 4.0]), np.linspace(1, 4, 10), -2.5)
+    stats = posteriors.PosteriorStats(np.array([3.0, 9.0, 0.5, 4.0]), np.linspace(1, 4, 10), -2.5)
     alpha, gamma = state.alpha, state.gamma
     posteriors.global_step(state, stats, data, settings)
 
@@ -258,7 +258,7 @@ def exact_global_step(state: Any, data: Data, settings: Settings, q: Any) -> Cvb
         state.word_mass,
     )
     gamma = state.gamma
-    posteriors.global_step(state, posteriors.Stats(*tables), data, settings)
+    posteriors.global_step(state, posteriors.PosteriorStats(*tables), data, settings)
     learns = settings.model.prior == "AA"
     return CvbPoint(
         alpha=with_mean(1.0 + tables.by_topic.sum(), state.alpha),

@@ -81,7 +81,7 @@ def test_gamma_is_drawn_from_its_conditional() -> None:
 def test_dropped_topics_without_mass_are_one_row_of_their_mean(prior: float) -> None:
     """A stick near 1 leaves later topics nothing that a float can hold."""
     local = gibbs.Local(np.zeros(3, np.int32), np.array([[3, 0, 0]]))
-    topics = summary.SummaryInput(
+    topics = summary.HdpSummaryInput(
         LocalPieces(Workers(), [None], [local]),
         n_wk=np.array([[2, 0, 0], [1, 0, 0]]),
         n_k=np.array([3, 0, 0]),

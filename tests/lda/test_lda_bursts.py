@@ -17,7 +17,7 @@ from stepping import advance, at, begin, corpus_of
 from hiertopics.contract.states import to_arrays
 from hiertopics.families.flat import seats
 from hiertopics.families.flat.bursts import Repeats, more_than
-from hiertopics.families.flat.seat_kernels import EMPTY, Seats
+from hiertopics.families.flat.seat_kernels import EMPTY, DocumentProcess
 from hiertopics.families.lda import bursty_gibbs, bursty_kernels, gibbs, hyperparameters
 from hiertopics.families.lda.gibbs_kernels import PaddedTopics
 from hiertopics.numeric.pitman_yor import log_stirling
@@ -45,7 +45,7 @@ def test_tables_come_and_go_as_the_plain_twin_says() -> None:
     state, data = begin(bursty_gibbs.one, ROWS_CORPUS, settings)
     alpha = np.array([0.4, 0.9, 0.2])
     twin = Twin(ROWS, alpha, 0.3, 4, (0.3, 6.0))
-    how = Seats(0.3, 6.0, log_stirling(range(1, 8), 0.3))
+    how = DocumentProcess(0.3, 6.0, log_stirling(range(1, 8), 0.3))
     ours, same = np.random.default_rng(8), np.random.default_rng(8)
     rows, seen = rows_of(state.z), set()
     for _ in range(12):

@@ -15,8 +15,8 @@ from stepping import at, corpus_of, docs_of
 from hiertopics.base.arrays import F64
 from hiertopics.families.lda import gibbs
 from hiertopics.families.lda.gibbs_kernels import (
+    LdaPseudoCounts,
     PaddedTopics,
-    PseudoCounts,
     Tokens,
     sweep,
     sweep_by_lists,
@@ -42,7 +42,12 @@ def posterior(alpha: float, eta: float) -> F64:
 
 @numba.njit
 def sample(
-    sweep: Any, tokens: Tokens, tables: PaddedTopics, prior: PseudoCounts, n_sweeps: int, rng: Any
+    sweep: Any,
+    tokens: Tokens,
+    tables: PaddedTopics,
+    prior: LdaPseudoCounts,
+    n_sweeps: int,
+    rng: Any,
 ) -> Any:
     """Return how often each assignment was met."""
     visits = np.zeros(prior.n_topics ** len(tables.z), np.int64)
@@ -62,7 +67,7 @@ def frequencies(request: pytest.FixtureRequest) -> F64:
     data = gibbs.prepare(CORPUS, settings)
     state = gibbs.init(data, settings, at(0))
     tables = PaddedTopics(state.z, state.n_wk, state.n_k)
-    prior = PseudoCounts(N_TOPICS, ALPHA, ETA)
+    prior = LdaPseudoCounts(N_TOPICS, ALPHA, ETA)
     rng = np.random.default_rng(3)
     visits = sample(request.param, data.tokens, tables, prior, N_SWEEPS, rng)
     return np.asarray(visits / N_SWEEPS)

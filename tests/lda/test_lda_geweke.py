@@ -14,7 +14,7 @@ from nights import by_night
 from stepping import at, begin, corpus_of
 
 from hiertopics.families.lda import gibbs, gibbs_kernels, hyperparameters
-from hiertopics.families.lda.gibbs_kernels import PseudoCounts
+from hiertopics.families.lda.gibbs_kernels import LdaPseudoCounts
 from hiertopics.numeric.slices import draw_by_slice
 
 TOTAL = (0.1, 2.0)
@@ -109,17 +109,17 @@ sweep = gibbs_kernels.sweep
 sweep_by_lists = gibbs_kernels.sweep_by_lists
 
 
-def sweep_with_alpha_off(tokens: Any, tables: Any, prior: PseudoCounts, rng: Any) -> int:
+def sweep_with_alpha_off(tokens: Any, tables: Any, prior: LdaPseudoCounts, rng: Any) -> int:
     """Sweep with a document prior that is off by a constant."""
     return int(sweep(tokens, tables, prior._replace(alpha=prior.alpha + 0.15), rng))
 
 
-def sweep_with_eta_off(tokens: Any, tables: Any, prior: PseudoCounts, rng: Any) -> int:
+def sweep_with_eta_off(tokens: Any, tables: Any, prior: LdaPseudoCounts, rng: Any) -> int:
     """Sweep with a word prior that is off by a factor."""
     return int(sweep(tokens, tables, prior._replace(eta=prior.eta * 3), rng))
 
 
-def lists_with_eta_off(tokens: Any, tables: Any, prior: PseudoCounts, rng: Any) -> int:
+def lists_with_eta_off(tokens: Any, tables: Any, prior: LdaPseudoCounts, rng: Any) -> int:
     """Sweep by lists with a word prior that is off by a factor."""
     return int(sweep_by_lists(tokens, tables, prior._replace(eta=prior.eta * 3), rng))
 
@@ -142,7 +142,7 @@ def alpha_without_its_jacobian(n_dk: Any, alpha: float, rng: Any) -> float:
     return draw_by_slice(alpha, log_density, bounds, rng)
 
 
-def sweep_with_alphas_swapped(tokens: Any, tables: Any, prior: PseudoCounts, rng: Any) -> int:
+def sweep_with_alphas_swapped(tokens: Any, tables: Any, prior: LdaPseudoCounts, rng: Any) -> int:
     """Sweep with the alphas of other topics."""
     return int(
         sweep(tokens, tables, prior._replace(alpha=np.asarray(prior.alpha)[::-1].copy()), rng)

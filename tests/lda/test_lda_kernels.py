@@ -16,7 +16,7 @@ from hiertopics.families.lda import gibbs, gibbs_kernels as kernels
 
 CORPUS = varied_corpus()
 N_TOPICS, ALPHA, ETA = 5, 0.4, 0.3
-PRIOR = kernels.PseudoCounts(N_TOPICS, ALPHA, ETA)
+PRIOR = kernels.LdaPseudoCounts(N_TOPICS, ALPHA, ETA)
 
 
 def start() -> tuple[kernels.Tokens, kernels.PaddedTopics]:
@@ -52,7 +52,7 @@ def test_a_sweep_by_lists_draws_what_its_plain_twin_draws(n_topics: int) -> None
     ours, same = np.random.default_rng(8), np.random.default_rng(8)
     for _ in range(3):
         kernels.sweep_by_lists(
-            data.tokens, tables, kernels.PseudoCounts(n_topics, alpha, ETA), ours
+            data.tokens, tables, kernels.LdaPseudoCounts(n_topics, alpha, ETA), ours
         )
         sweep_by_lists(docs, z, rows, np.full(CORPUS.n_words, ETA), same)
         assert split(state.z, docs) == z

@@ -14,7 +14,7 @@ import pytest
 from naive_gibbs import Hyper, posterior
 
 from hiertopics.base.arrays import F64, I8, I64
-from hiertopics.families.flat.token_layout import Words
+from hiertopics.families.flat.token_layout import TokenRanges
 from hiertopics.families.ncrp.sampler.chain_kernels import (
     Chain,
     Hyperparameters,
@@ -85,7 +85,7 @@ NONE, NO_ANCESTORS, NO_NEW_BRANCHES, NO_GAMMA, NO_ROOM = range(5)
 
 @numba.njit
 def mutated_sweep(
-    words: Words, chain: Chain, prior: Hyperparameters, mutation: int, rng: Any
+    words: TokenRanges, chain: Chain, prior: Hyperparameters, mutation: int, rng: Any
 ) -> None:
     """Do what ``sweep`` does, but for one mistake in the path move."""
     scratch = make_scratch(words, chain, prior, FACTORS)
@@ -118,7 +118,7 @@ def mutated_sweep(
 def draw_words(
     tokens: I64,
     z: I64,
-    words: Words,
+    words: TokenRanges,
     chain: Chain,
     eta: float,
     rng: Any,
@@ -189,7 +189,7 @@ def note(row: F64, tokens: I64, z: I64, chain: Chain) -> None:
 
 @numba.njit
 def run(
-    words: Words, chain: Chain, prior: Hyperparameters, n_sweeps: int, mutation: int, rng: Any
+    words: TokenRanges, chain: Chain, prior: Hyperparameters, n_sweeps: int, mutation: int, rng: Any
 ) -> F64:
     """Alternate sweeps and words; return the statistics [n_sweeps, 12]."""
     tokens, z = np.zeros((N_DOCS, LENGTH), np.int64), np.zeros((N_DOCS, LENGTH), np.int64)
@@ -206,9 +206,9 @@ def run(
     return found
 
 
-def on_one_path() -> tuple[Words, Chain, Hyperparameters]:
+def on_one_path() -> tuple[TokenRanges, Chain, Hyperparameters]:
     """Return room for words, a chain with every token at the root, and its hyperparameters."""
-    words = Words(np.zeros(4, np.int64), np.zeros(9, np.int32), np.zeros(10, np.int64))
+    words = TokenRanges(np.zeros(4, np.int64), np.zeros(9, np.int32), np.zeros(10, np.int64))
     first = np.array([0, 16, 32, 48])
     path = np.tile(np.array([0, 16, 32], dtype=np.int32), (N_DOCS, 1))
     visits, n_k = np.zeros(48, np.int32), np.zeros(48, np.int64)

@@ -16,7 +16,7 @@ from test_tree_gibbs_kernels import assert_counts_are_recounts
 from hiertopics.base.arrays import I64
 from hiertopics.families.ncrp.sampler import partial, partial_kernels
 from hiertopics.families.ncrp.sampler.chain_kernels import Hyperparameters
-from hiertopics.families.ncrp.sampler.partial_kernels import Table, Topics
+from hiertopics.families.ncrp.sampler.partial_kernels import DrawMemory, PathTopics
 from hiertopics.numeric.streams import random_bits
 
 CORPUS = varied_corpus()
@@ -24,9 +24,9 @@ KEY = np.uint64(20_181_001)
 N_DRAWS = 4_000
 
 
-def table_of(n_paths: int, share: Any) -> Table:
+def table_of(n_paths: int, share: Any) -> DrawMemory:
     """Return memory for a document whose shares of levels are known."""
-    return Table(
+    return DrawMemory(
         np.empty(n_paths, np.float32),
         np.empty(n_paths),
         np.empty(n_paths, np.int64),
@@ -35,7 +35,7 @@ def table_of(n_paths: int, share: Any) -> Table:
     )
 
 
-def drawn_topics(depth: int, seed: int = 3) -> tuple[Any, Any, Hyperparameters, Topics, I64]:
+def drawn_topics(depth: int, seed: int = 3) -> tuple[Any, Any, Hyperparameters, PathTopics, I64]:
     """Return a chain, topics drawn given it, and the order they belong to."""
     data, chain, prior = random_chain(CORPUS, depth, seed=seed, n_sweeps=5)
     place = np.random.default_rng(seed).permutation(data.n_docs)
@@ -154,7 +154,7 @@ def test_chances_that_no_number_holds_are_weighed() -> None:
     corpus = corpus_of([[500, 500]])
     data, _, _ = random_chain(corpus, 2)
     below = np.array([[[1e-30, 0.3]], [[1e-20, 0.01]]], np.float32)
-    topics = Topics(
+    topics = PathTopics(
         np.zeros((2, 2), np.int32),
         np.array([-1, -1]),
         np.zeros(2),

@@ -12,7 +12,7 @@ from nights import by_night
 from stepping import corpus_of, docs_of
 
 from hiertopics.base.arrays import I8, I32
-from hiertopics.families.flat.token_layout import Words
+from hiertopics.families.flat.token_layout import TokenRanges
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Hyperparameters
 from hiertopics.families.ncrp.sampler.move_kernels import graft_level, leap_all
 from hiertopics.families.ncrp.sampler.sweep_kernels import sweep
@@ -38,7 +38,7 @@ def exact(prior: Hyperparameters, corpus: Any = CORPUS) -> Posterior:
 
 
 def states(
-    words: Words,
+    words: TokenRanges,
     chain: Chain,
     prior: Hyperparameters,
     n_sweeps: int,

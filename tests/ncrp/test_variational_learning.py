@@ -20,10 +20,10 @@ from variational_cases import (
     varied,
 )
 
-from hiertopics.families.ncrp.config import VariationalInference as Inference
+from hiertopics.families.ncrp.config import HldaVariationalInference as Inference
 from hiertopics.families.ncrp.variational import bound as bounds
 from hiertopics.families.ncrp.variational.state import local_pass, refit
-from hiertopics.families.nested.slots import Sticks, nodes_of
+from hiertopics.families.nested.slots import NodeSticks, nodes_of
 
 COUNTS = varied().counts.toarray().astype(float)
 PRIOR = np.array([2.0, 0.7, 1.5])
@@ -80,7 +80,7 @@ def test_the_best_eta_is_the_maximum_of_its_score(n_outside: float) -> None:
 def test_the_best_gamma_is_the_maximum_of_its_score(n_outside: float) -> None:
     """Paths that leave the tree count, each with the series of every level outside."""
     nodes, rng = nodes_of(np.array(TREE, np.int32), 3), np.random.default_rng(0)
-    sticks = Sticks(1.0 + rng.gamma(2.0, size=len(TREE)), rng.gamma(2.0, size=len(TREE)))
+    sticks = NodeSticks(1.0 + rng.gamma(2.0, size=len(TREE)), rng.gamma(2.0, size=len(TREE)))
     slot_mass = np.where(nodes.level == 2, 5.0, n_outside)
     n_open = n_outside * (2 * (nodes.level == 0).sum() + (nodes.level == 1).sum())
     e_log_rest = (psi(sticks.b) - psi(sticks.a + sticks.b))[1:]

@@ -36,8 +36,8 @@ from hiertopics.families.ncrp.variational import (
 )
 from hiertopics.families.ncrp.variational.draft import (
     GONE,
-    Documents,
-    Draft,
+    PathTreeDraft,
+    SlotPosterior,
     draft_of,
     state_of_draft,
 )
@@ -57,7 +57,7 @@ def fit(request: pytest.FixtureRequest) -> tuple[State, Data]:
     return fitted(CORPUS, settings, 1, 4)
 
 
-def hard_draft(seed: int = 0, n_docs: int = 14, n_topics: int = 2) -> Draft:
+def hard_draft(seed: int = 0, n_docs: int = 14, n_topics: int = 2) -> PathTreeDraft:
     """Return a draft of whole documents on paths of a tree of depth 4, levels at random."""
     rng = np.random.default_rng(seed)
     parent = np.array([-1, 0, 0, 0, 1, 1, 2, 3, 4, 4, 5, 5, 6, 6, 7], dtype=np.int32)
@@ -76,17 +76,17 @@ def hard_draft(seed: int = 0, n_docs: int = 14, n_topics: int = 2) -> Draft:
             node = int(parent[node])
     one = Each([meanfield.Local(np.empty((n_docs, 4)), chances)])
     local: Any = Workers().place(tuple, [()], as_given, one)
-    documents = Documents(local, SlotProbabilities(15, None, meanfield._weigh))
-    return Draft(parent, level, words, chances.sum(axis=0), documents)
+    documents = SlotPosterior(local, SlotProbabilities(15, None, meanfield._weigh))
+    return PathTreeDraft(parent, level, words, chances.sum(axis=0), documents)
 
 
-def chances_of(found: Draft) -> F64:
+def chances_of(found: PathTreeDraft) -> F64:
     """Return q of slots of the documents of ``hard_draft``, to be written to."""
     rows: F64 = found.documents.local.state_of(0).chances
     return rows
 
 
-def worth(found: Draft) -> float:
+def worth(found: PathTreeDraft) -> float:
     """Return the log joint of topics and paths under the nested CRP, node by node."""
     value = 0.0
     for level in range(found.depth):
@@ -102,7 +102,7 @@ def worth(found: Draft) -> float:
     return value
 
 
-def all_moves(found: Draft) -> list[draft_moves.Move]:
+def all_moves(found: PathTreeDraft) -> list[draft_moves.Move]:
     return draft_moves.proposals(found, GAMMA, ETA)
 
 

@@ -9,18 +9,18 @@ from scipy.special import digamma, logsumexp
 from variational_cases import TREE
 
 from hiertopics.families.nested import slots
-from hiertopics.families.nested.slots import Sticks
+from hiertopics.families.nested.slots import NodeSticks
 
 DEEP = (-1, 0, 0, 1, 1, 2, 3, 5, 5, 6)
 TREES = [pytest.param(TREE, 3, id="depth 3"), pytest.param(DEEP, 5, id="depth 5")]
 
 
-def random_sticks(n_nodes: int, seed: int = 0) -> Sticks:
+def random_sticks(n_nodes: int, seed: int = 0) -> NodeSticks:
     rng = np.random.default_rng(seed)
-    return Sticks(rng.gamma(2.0, 1.0, n_nodes) + 0.1, rng.gamma(2.0, 1.0, n_nodes) + 0.1)
+    return NodeSticks(rng.gamma(2.0, 1.0, n_nodes) + 0.1, rng.gamma(2.0, 1.0, n_nodes) + 0.1)
 
 
-def nodes_of(parent: tuple[int, ...], depth: int) -> slots.Nodes:
+def nodes_of(parent: tuple[int, ...], depth: int) -> slots.SlotNodes:
     return slots.nodes_of(np.array(parent, dtype=np.int32), depth)
 
 
@@ -51,7 +51,7 @@ def test_slots_equal_the_sum_over_explicit_paths(gamma: float) -> None:
     assert errors[0] > errors[1] > errors[2] - 1e-12 and errors[2] < 1e-10
 
 
-def _explicit_masses(sticks: Sticks, gamma: float, n_extra: int) -> np.ndarray:
+def _explicit_masses(sticks: NodeSticks, gamma: float, n_extra: int) -> np.ndarray:
     take = digamma(sticks.a) - digamma(sticks.a + sticks.b)
     skip = digamma(sticks.b) - digamma(sticks.a + sticks.b)
     new_take = digamma(1.0) - digamma(1 + gamma)

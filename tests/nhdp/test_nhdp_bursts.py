@@ -18,7 +18,7 @@ from hiertopics.contract.engine import Workers
 from hiertopics.contract.model import Sizes
 from hiertopics.contract.states import to_arrays
 from hiertopics.families.flat.burst_kernels import TableRule
-from hiertopics.families.flat.bursts import Plan
+from hiertopics.families.flat.bursts import BurstPlan
 from hiertopics.families.flat.layout import Data, counts_of, lay_out
 from hiertopics.families.hdp import burst_learning
 from hiertopics.families.hdp.bursty import tables_of_documents, tables_of_pairs
@@ -46,7 +46,7 @@ R = np.array([0.3, 0.2, 0.1, 0.25, 0.15])
 def planned(data: Data, process: tuple[float, float] = PROCESS) -> Data:
     """Return data of bursty documents, whose tables are refitted at once."""
     means = mean_tables(data.cells.tokens, process[0])
-    return data._replace(bursts=Plan(means, process[1], 0, 0, 0, 0.01, None))
+    return data._replace(bursts=BurstPlan(means, process[1], 0, 0, 0, 0.01, None))
 
 
 def bursty_state(mixing: Any, data: Data, r: Any, least: float = 0.0) -> BurstyState:

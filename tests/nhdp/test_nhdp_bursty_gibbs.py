@@ -29,7 +29,7 @@ from hiertopics.contract.states import to_arrays
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.flat import seat_kernels, seats
 from hiertopics.families.flat.layout import Cells, lay_out
-from hiertopics.families.flat.seat_kernels import EMPTY, Seats, count_tables
+from hiertopics.families.flat.seat_kernels import EMPTY, DocumentProcess, count_tables
 from hiertopics.families.flat.sweep_kernels import list_words_that_grow, write_words
 from hiertopics.families.flat.token_kernels import TokenTopics
 from hiertopics.families.nhdp import (
@@ -132,7 +132,7 @@ def sample(
     cells: Cells,
     tables: TokenTopics,
     parameters: Any,
-    how: Seats,
+    how: DocumentProcess,
     n_sweeps: int,
     rng: Any,
 ) -> Any:
@@ -178,8 +178,8 @@ def begun(corpus: Any, n_nodes: int) -> tuple[Cells, TokenTopics]:
     return cells, TokenTopics(z, n_dk, n_wk, n_wk.sum(axis=0, dtype=np.int64))
 
 
-def seats_at(process: tuple[float, float], counts: Any = (1, 2, 3)) -> Seats:
-    return Seats(*process, log_stirling(counts, process[0]))
+def seats_at(process: tuple[float, float], counts: Any = (1, 2, 3)) -> DocumentProcess:
+    return DocumentProcess(*process, log_stirling(counts, process[0]))
 
 
 ROWS = [[(0, 7), (2, 1), (3, 5)], [(1, 4), (2, 3)], [(0, 2), (3, 6)]]
@@ -233,7 +233,7 @@ def test_tables_come_and_go_as_the_plain_twin_says(
 
 
 def visit(
-    cells: Cells, tables: TokenTopics, mixing: Mixing, how: Seats, doc: int, rng: Any,
+    cells: Cells, tables: TokenTopics, mixing: Mixing, how: DocumentProcess, doc: int, rng: Any,
     *, by_list: bool, compiled: bool,
 ) -> None:  # fmt: skip
     """Let tables of a document come or go, as a sweep does."""

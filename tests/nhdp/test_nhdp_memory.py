@@ -122,9 +122,9 @@ def test_theta_is_written_some_documents_at_a_time(n_docs: int) -> None:
     """With the bits of all documents at once."""
     mixing = random_mixing(RNG, 60)
     n_di = RNG.gamma(0.3, size=(n_docs, 60)).astype(np.float32)
-    words = summary.Words(RNG.gamma(1.0, size=(5, 60)) + 1, 0.1)
+    words = summary.WordCounts(RNG.gamma(1.0, size=(5, 60)) + 1, 0.1)
     tracemalloc.start()
-    found = summary.summarise(summary.SummaryInput(mixing, n_di, lambda: words))
+    found = summary.summarise(summary.NhdpSummaryInput(mixing, n_di, lambda: words))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     left = summary.pruning(mixing, n_di.sum(axis=0, dtype=np.float64))
@@ -218,9 +218,9 @@ def test_counts_at_own_nodes_are_summarised_as_those_at_all_nodes(
     n_di = RNG.gamma(0.3, size=(n_docs, 60)).astype(np.float32)
     n_di[RNG.random(n_di.shape) < 0.9] = 0
     own = sparse.csr_array(n_di)
-    words = summary.Words(RNG.gamma(1.0, size=(5, 60)) + 1, 0.1)
-    expected = summary.summarise(summary.SummaryInput(mixing, n_di, lambda: words))
-    given = summary.SummaryInput(mixing, own, lambda: words)
+    words = summary.WordCounts(RNG.gamma(1.0, size=(5, 60)) + 1, 0.1)
+    expected = summary.summarise(summary.NhdpSummaryInput(mixing, n_di, lambda: words))
+    given = summary.NhdpSummaryInput(mixing, own, lambda: words)
     found, peak = traced(lambda: summary.summarise(given))
     assert isinstance(found.rows, MadeRows) == (kept == 0)
     assert peak < (1.9 if kept else 0.7) * expected.theta.data.nbytes

@@ -304,9 +304,9 @@ def test_trials_leave_named_branches_where_they_are() -> None:
             tree.improve()
             assert tree.total >= before
         assert held.parent[1:3].tolist() == [0, 0]
-    order = shape_trials.rooted(shape_trials.Counts(n, np.eye(9), n), 1.0, 1.0, 2).words.argmax(
-        axis=1
-    )
+    order = shape_trials.rooted(
+        shape_trials.TrialCounts(n, np.eye(9), n), 1.0, 1.0, 2
+    ).words.argmax(axis=1)
     assert order[1:3].tolist() == [1, 2] and sorted(order.tolist()) == list(range(9))
 
 

@@ -15,7 +15,14 @@ from hiertopics.families.nhdp.hanging import MASS, ScoredTree
 from hiertopics.families.nhdp.layout import Shape, shape_of
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.prediction import draw_mixtures
-from hiertopics.families.nhdp.shape_trials import Counts, Pairs, counted, log_words, merge, pairs_of
+from hiertopics.families.nhdp.shape_trials import (
+    CorpusCells,
+    TrialCounts,
+    counted,
+    log_words,
+    merge,
+    pairs_of,
+)
 from hiertopics.families.nhdp.state import State
 
 PARENT = [-1, *[0] * 4, *[1] * 3, *[2] * 5, *[3] * 2]
@@ -81,18 +88,18 @@ def test_the_counts_of_its_nodes_tell_a_tree(seed: int) -> None:
 def test_the_topic_of_all_documents_is_the_roots() -> None:
     n = counts_below(4, PARENT)
     order = np.random.default_rng(0).permutation(len(PARENT))
-    begun = shape_trials.rooted(Counts(n[:, order], np.eye(len(PARENT))[order], n), 1.0, 1.0)
+    begun = shape_trials.rooted(TrialCounts(n[:, order], np.eye(len(PARENT))[order], n), 1.0, 1.0)
     assert begun.words[0].argmax() == 0
 
 
-def of_nodes(z: I64, words: I64, n_nodes: int) -> tuple[Data, Pairs, F64]:
+def of_nodes(z: I64, words: I64, n_nodes: int) -> tuple[Data, CorpusCells, F64]:
     """Return documents in which pairs have one node each; z [n_docs, V], -1 for no word."""
     data = lay_out(corpus_of(np.where(z >= 0, words, 0)), 1)
     pairs = pairs_of(data)
     return data, pairs, np.eye(n_nodes)[z[pairs.doc, pairs.word]]
 
 
-def seeded(counts: Counts) -> F64:
+def seeded(counts: TrialCounts) -> F64:
     """Return that no topic has seed words."""
     return np.zeros_like(counts.words)
 

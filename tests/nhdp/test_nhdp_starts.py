@@ -31,9 +31,9 @@ from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.mixing import Mixing, below
 from hiertopics.families.nhdp.shapes import ArrangedTopics
 from hiertopics.families.nhdp.summary import (
+    NhdpSummaryInput,
     Pruning,
-    SummaryInput,
-    Words,
+    WordCounts,
     merge_extra,
     mixing_of,
     pruning,
@@ -180,7 +180,7 @@ def test_what_is_written() -> None:
     n = RNG.poisson(3.0, (5, 7)).astype(float) + 1
     n[2] = 0
     words = RNG.dirichlet(np.ones(6), 7).T * n.sum(axis=0)
-    summary = summarise(SummaryInput(mixing, n, lambda: Words(words, 0.2)))
+    summary = summarise(NhdpSummaryInput(mixing, n, lambda: WordCounts(words, 0.2)))
     tree, theta = summary.tree, summary.theta.toarray()
     assert tree.phi == pytest.approx(((words + 0.2) / (words + 0.2).sum(axis=0)).T)
     assert tree.n_tokens == pytest.approx(n.sum(axis=0))

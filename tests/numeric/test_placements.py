@@ -213,7 +213,7 @@ def scores_case(m: Maker) -> tuple[Any, ...]:
     path = np.zeros((m.n, 3), np.int32)
     parent, bounds = np.zeros(m.n, np.uint32), np.zeros(4, np.int64)
     slots = slot_kernels.Slots(parent, bounds, path, np.zeros(m.n), 0.01)
-    given = slot_kernels.Globals(
+    given = slot_kernels.SlotGlobals(
         m.row(N_WORDS, m.n),
         m.row(N_WORDS, 2, m.n),
         m.row(N_WORDS),

@@ -46,7 +46,7 @@ from hiertopics.scoring.protocols.caching import (
     smoothing_of,
     without_document,
 )
-from hiertopics.scoring.protocols.job import CutOptions, Job, cut_job
+from hiertopics.scoring.protocols.job import CutOptions, ScoringJob, cut_job
 from hiertopics.scoring.request import Request
 from hiertopics.scoring.scores import word_chances
 
@@ -169,7 +169,7 @@ def test_both_scores_stand_side_by_side(run: RunDir) -> None:
     assert json.loads((run.path / "eval" / "completion.json").read_text()) == plain
 
 
-def job_of(run: RunDir) -> tuple[Request, Job]:
+def job_of(run: RunDir) -> tuple[Request, ScoringJob]:
     request = Request(run, {}, Workers())
     return request, cut_job(request, CutOptions(), "completion")
 
@@ -189,7 +189,7 @@ def test_scored_tokens_do_not_reach_what_is_learned(run: RunDir, source: str) ->
     assert caches[0] == caches[1] is not None
 
 
-def evaluate_theta(run: RunDir, job: Job) -> sparse.csr_array:
+def evaluate_theta(run: RunDir, job: ScoringJob) -> sparse.csr_array:
     assert job.observed is not None
     return infer_theta(run, Corpus(job.observed, run.vocab)).theta
 

@@ -23,8 +23,8 @@ from hiertopics.scoring.evaluation import evaluate
 from hiertopics.scoring.protocols import empirical
 from hiertopics.scoring.protocols.empirical import (
     N_BLOCKS,
-    Documents,
     LogSums,
+    ScoredDocuments,
     log_likelihoods,
     parts,
 )
@@ -60,7 +60,7 @@ def blocks(weights: list[float]) -> Iterator[Components]:
 
 def log_chances(counts: Any, weights: list[float]) -> F64:
     """Return log p(d) as the protocol computes it."""
-    documents = Documents(sparse.csr_array(counts), np.array([0.5, 0.3, 0.2]))
+    documents = ScoredDocuments(sparse.csr_array(counts), np.array([0.5, 0.3, 0.2]))
     sums = LogSums(len(documents))
     for of_block, logs in documents.log_ratios(tree_of(PHI), blocks(weights)):
         sums.add(of_block, logs)
@@ -95,7 +95,7 @@ def test_a_document_has_the_mean_chance_over_what_was_drawn(
 
 def test_components_may_bring_rows_of_their_own() -> None:
     """In one pass with others that mix the rows of the tree."""
-    documents = Documents(sparse.csr_array([[2, 0, 1]]), np.full(3, 1 / 3))
+    documents = ScoredDocuments(sparse.csr_array([[2, 0, 1]]), np.full(3, 1 / 3))
     own, mixtures = PHI[::-1, [1, 0, 2]].copy(), RNG.dirichlet(np.ones(4), 2)
     mixed = [Components(np.ones(2), mixtures), Components(np.ones(2), mixtures, own)] * 2
     found = [logs for _, logs in documents.log_ratios(tree_of(PHI), mixed)]
@@ -106,7 +106,7 @@ def test_components_may_bring_rows_of_their_own() -> None:
 
 def test_an_impossible_word_makes_a_document_impossible_only_where_it_is_everywhere() -> None:
     phi = np.array([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]])
-    documents = Documents(sparse.csr_array(np.eye(3, dtype=int)), np.full(3, 1 / 3))
+    documents = ScoredDocuments(sparse.csr_array(np.eye(3, dtype=int)), np.full(3, 1 / 3))
     sums = LogSums(3)
     for one in (0, 1, 0):
         drawn = [Components(np.ones(1), np.eye(2)[[one]])]

@@ -16,9 +16,9 @@ from hiertopics.settings.config import (
     DataConfig,
     Discretise,
     Experiment,
-    Header,
     InferenceConfig,
     OutputConfig,
+    TopLevelKeys,
     build,
     template,
 )
@@ -110,7 +110,9 @@ def test_wrong_default_is_refused() -> None:
         template("wrong", "x", Wrong, InferenceConfig)
 
 
-@pytest.mark.parametrize("kind", [Header, DataConfig, Discretise, InferenceConfig, OutputConfig])
+@pytest.mark.parametrize(
+    "kind", [TopLevelKeys, DataConfig, Discretise, InferenceConfig, OutputConfig]
+)
 def test_common_keys_are_explained(kind: type[msgspec.Struct]) -> None:
     """Each in a sentence."""
     for field in structs.fields(kind):

@@ -6,6 +6,7 @@ import ast
 import re
 import shutil
 import subprocess
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,10 @@ import pytest
 from source_tree import ROOT, modules, paths
 
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef
+NAMES_OF_THE_CONTRACT = {
+    "Model", "Inference", "State", "Local", "Info", "Data", "PieceData", "Piece",
+}  # fmt: skip
+"""Classes that each backend defines for itself (``contract.model.Backend`` and ``Sharded``)."""
 MACHINE_PATH = re.compile(
     r"(?<![\w.$~*{}<-])/(?:home|root|Users|opt|work|mnt|media|private|scratch|srv)/\w"
     r"|\b[A-Z]:\\\\?(?:Users|Windows)"
@@ -47,6 +52,17 @@ def test_no_variable_is_called_beta(name: str) -> None:
     for node in ast.walk(modules()[name]):
         used = {ast.Name: "id", ast.arg: "arg", ast.alias: "asname"}.get(type(node))
         assert used is None or getattr(node, used) != "beta", getattr(node, "lineno", name)
+
+
+def test_a_class_name_means_one_class_but_for_those_of_the_contract() -> None:
+    where = defaultdict(list)
+    for name, tree in modules().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                where[node.name].append(name)
+    shared = {name: found for name, found in where.items() if len(found) > 1}
+    assert {name: shared[name] for name in shared.keys() - NAMES_OF_THE_CONTRACT} == {}
+    assert shared.keys() == NAMES_OF_THE_CONTRACT, "a name that one class has needs no exception"
 
 
 def listed(*options: str) -> list[Path]:

@@ -11,7 +11,7 @@ from tree_cases import NO_MISTAKE, Chain, TwoStates, sweep
 
 from hiertopics.base.arrays import F64
 from hiertopics.families.tssb import stick_kernels
-from hiertopics.families.tssb.layout import Nodes, Process
+from hiertopics.families.tssb.layout import Process, StickNodes
 from hiertopics.families.tssb.stick_kernels import ProcessBounds, draw_process
 
 AS_IT_IS, BY_STICKS, CLAMPED, UNORDERED = range(4)
@@ -19,7 +19,9 @@ NEARLY_ONE = 1.0 - 1e-6
 
 
 @numba.njit
-def slice_within(which: int, value: float, bounds: Any, nodes: Nodes, fixed: Any, rng: Any) -> Any:
+def slice_within(
+    which: int, value: float, bounds: Any, nodes: StickNodes, fixed: Any, rng: Any
+) -> Any:
     """Draw a parameter by slice sampling of one of the densities below."""
     low, high = bounds
     floor = density(which, value, nodes, fixed) - rng.standard_exponential()
@@ -34,7 +36,7 @@ def slice_within(which: int, value: float, bounds: Any, nodes: Nodes, fixed: Any
 
 
 @numba.njit
-def density(which: int, value: float, nodes: Nodes, fixed: Any) -> float:
+def density(which: int, value: float, nodes: StickNodes, fixed: Any) -> float:
     """Return alpha0 (0) or decay (1) given sticks nu, gamma given psi (2) or the partition (3)."""
     total = 0.0
     n_below, n_children = np.zeros(nodes.size[0]), np.zeros(nodes.size[0])
@@ -62,7 +64,7 @@ def density(which: int, value: float, nodes: Nodes, fixed: Any) -> float:
 
 @numba.njit
 def draw_wrongly(
-    nodes: Nodes, process: Process, bounds: ProcessBounds, mistake: int, rng: Any
+    nodes: StickNodes, process: Process, bounds: ProcessBounds, mistake: int, rng: Any
 ) -> Process:
     """Draw the process from the sticks, from clamped ones, or gamma without the positions."""
     alpha0, decay, gamma, cap = process

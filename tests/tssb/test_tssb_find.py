@@ -10,9 +10,9 @@ from hiertopics.families.tssb import assign_kernels, stick_kernels, trees
 from hiertopics.families.tssb.layout import (
     FULL,
     NONE,
-    Nodes,
-    Places,
     Process,
+    StickNodes,
+    StickPlaces,
     make_nodes,
     make_places,
     places_with_room,
@@ -26,7 +26,7 @@ WIDE = Process(2.0, 0.9, 60.0, 64)
 LAW = Dirichlet(2.0)
 
 
-def bare_root(capacity: int, process: Process) -> tuple[Nodes, Places]:
+def bare_root(capacity: int, process: Process) -> tuple[StickNodes, StickPlaces]:
     """Return a tree of a root without data."""
     nodes, places = make_nodes(capacity, 2), make_places(capacity)
     nodes.size[0], nodes.parent[0], nodes.known[0] = 1, NONE, True
@@ -35,7 +35,9 @@ def bare_root(capacity: int, process: Process) -> tuple[Nodes, Places]:
     return nodes, places
 
 
-def explored(n_finds: int, process: Process = WIDE) -> tuple[Nodes, Places, list[int], list[float]]:
+def explored(
+    n_finds: int, process: Process = WIDE
+) -> tuple[StickNodes, StickPlaces, list[int], list[float]]:
     """Return a tree that grew where random numbers fell, the nodes they fell on, the numbers."""
     nodes, places = bare_root(200_000, process)
     rng = np.random.default_rng(4)
@@ -45,7 +47,7 @@ def explored(n_finds: int, process: Process = WIDE) -> tuple[Nodes, Places, list
     return nodes, places, found, points
 
 
-def positions(nodes: Nodes) -> list[tuple[int, ...]]:
+def positions(nodes: StickNodes) -> list[tuple[int, ...]]:
     """Return each node as the tuple of positions on its path."""
     names: list[tuple[int, ...]] = [()]
     n_children = [0] * int(nodes.size[0])

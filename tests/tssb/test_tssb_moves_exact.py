@@ -22,9 +22,9 @@ from hiertopics.families.tssb import (
 )
 from hiertopics.families.tssb.binary_kernels import Diffusion, Family
 from hiertopics.families.tssb.config import Model
-from hiertopics.families.tssb.layout import Memo, Nodes, make_nodes
+from hiertopics.families.tssb.layout import Memo, StickNodes, make_nodes
 from hiertopics.families.tssb.text_kernels import Dirichlet
-from hiertopics.families.tssb.urn_kernels import Urn
+from hiertopics.families.tssb.urn_kernels import NodeUrn
 
 PARENT = np.array([-1, 0, 1, 1, 0, 4], np.int32)
 HOME = np.array([0, 1, 1, 2, 3, 3, 3, 5, 5, 0], np.int32)
@@ -35,7 +35,7 @@ COUNTS = np.array([2, 0, 5], np.int32)
 N_DRAWS = 4_000
 
 
-def tree_of(parent: Any = PARENT, home: I32 = HOME) -> Nodes:
+def tree_of(parent: Any = PARENT, home: I32 = HOME) -> StickNodes:
     """Return a counted tree, its nodes' shares of three topics drawn at random."""
     nodes = make_nodes(64, 3)
     nodes.size[0] = len(parent)
@@ -48,10 +48,10 @@ def tree_of(parent: Any = PARENT, home: I32 = HOME) -> Nodes:
     return nodes
 
 
-def urn_of(nodes: Nodes) -> Urn:
+def urn_of(nodes: StickNodes) -> NodeUrn:
     """Return the chances of all nodes, noted afresh."""
     alpha = np.array([PRIOR.alpha0 * PRIOR.decay**depth for depth in range(PRIOR.max_depth + 1)])
-    urn = Urn(np.empty(64), np.empty(64), np.empty(64), alpha)
+    urn = NodeUrn(np.empty(64), np.empty(64), np.empty(64), alpha)
     for node in range(int(nodes.size[0])):
         urn_kernels.note(node, nodes, PRIOR, urn)
     return urn
@@ -150,7 +150,7 @@ def newborn_chances(centre: F64, scale: F64) -> Any:
     return (density * sigmoid).sum(axis=0), (density * sigmoid * grid).sum(axis=0)
 
 
-def diffused() -> tuple[Diffusion, Nodes, F64]:
+def diffused() -> tuple[Diffusion, StickNodes, F64]:
     """Return a law, a root with three parameters, and the centres of its children's."""
     law = Diffusion(0.8, np.array([0.7, 1.5, 2.5]))
     nodes = make_nodes(64, 3, np.float32)

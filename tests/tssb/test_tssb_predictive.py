@@ -15,7 +15,7 @@ from hiertopics.base.arrays import F64, I32
 from hiertopics.contract.model import Settings, Summary
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.families.tssb import text
-from hiertopics.families.tssb.layout import Nodes
+from hiertopics.families.tssb.layout import StickNodes
 from hiertopics.families.tssb.stick_kernels import count, log_stops
 from hiertopics.settings.config import build
 
@@ -161,7 +161,7 @@ def test_each_start_makes_a_sound_tree(start: str) -> None:
     assert summary.tree.n_tokens.sum() == ROWS.sum()
 
 
-def closed_form(nodes: Nodes) -> float:
+def closed_form(nodes: StickNodes) -> float:
     """Return the log chance of a partition with its tree (theory/tssb 1.2)."""
     total, gamma = log_stops(nodes, PRIOR), PRIOR.gamma
     for node in range(int(nodes.size[0])):
@@ -171,7 +171,7 @@ def closed_form(nodes: Nodes) -> float:
     return float(total)
 
 
-def tree_of(state: tuple[tuple[int, ...], ...]) -> Nodes:
+def tree_of(state: tuple[tuple[int, ...], ...]) -> StickNodes:
     """Return the tree of data at these seats, counted."""
     names = sorted({seat[:depth] for seat in state for depth in range(len(seat) + 1)})
     nodes = at_root(len(state), 64).nodes

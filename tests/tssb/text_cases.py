@@ -11,12 +11,12 @@ import numpy as np
 
 from hiertopics.base.arrays import F64
 from hiertopics.families.tssb import text_kernels
-from hiertopics.families.tssb.layout import Nodes
+from hiertopics.families.tssb.layout import StickNodes
 
 
 @numba.njit
 def share_draws(
-    parents: Any, counts: Any, bounds: Any, n_sweeps: int, nodes: Nodes, rng: Any
+    parents: Any, counts: Any, bounds: Any, n_sweeps: int, nodes: StickNodes, rng: Any
 ) -> F64:
     """Return kappa, first shares of nodes 0 and 1 and their product by update of a fixed tree."""
     n = len(parents)

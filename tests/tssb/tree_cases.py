@@ -25,9 +25,9 @@ from hiertopics.families.tssb.assign_kernels import (
 from hiertopics.families.tssb.layout import (
     BEAR,
     NONE,
-    Nodes,
-    Places,
     Process,
+    StickNodes,
+    StickPlaces,
     make_nodes,
     make_places,
 )
@@ -78,8 +78,8 @@ class Chain(NamedTuple):
     """What the drivers move."""
 
     home: I32
-    nodes: Nodes
-    places: Places
+    nodes: StickNodes
+    places: StickPlaces
 
 
 def at_root(n_data: int, capacity: int = CAPACITY, state: int = 0) -> Chain:
@@ -92,7 +92,7 @@ def at_root(n_data: int, capacity: int = CAPACITY, state: int = 0) -> Chain:
 
 
 @numba.njit
-def draw_states(features: Any, home: Any, nodes: Nodes, law: TwoStates, rng: Any) -> None:
+def draw_states(features: Any, home: Any, nodes: StickNodes, law: TwoStates, rng: Any) -> None:
     """Redraw the state of each node with data at or below it given its neighbours and data."""
     for node in range(nodes.size[0]):
         if nodes.n_sub[node] == 0:
@@ -114,7 +114,7 @@ def draw_states(features: Any, home: Any, nodes: Nodes, law: TwoStates, rng: Any
 
 
 @numba.njit
-def literal_sticks(nodes: Nodes, process: Process, rng: Any) -> None:
+def literal_sticks(nodes: StickNodes, process: Process, rng: Any) -> None:
     """Draw sticks, psi by the printed rule: data at the child itself do not count."""
     stick_kernels.draw_sticks(nodes, process, rng, True)
     later = np.zeros(nodes.size[0])
@@ -128,7 +128,7 @@ def literal_sticks(nodes: Nodes, process: Process, rng: Any) -> None:
 
 
 @numba.njit
-def wrong_order(nodes: Nodes, process: Process, mistake: int, rng: Any) -> Any:
+def wrong_order(nodes: StickNodes, process: Process, mistake: int, rng: Any) -> Any:
     """Reorder children without the rest, or with a new point after each new stick."""
     begin, children = stick_kernels.list_children(nodes)
     picked_begin, picked = np.zeros(len(begin), np.int64), np.empty(CAPACITY, np.int32)
@@ -168,7 +168,7 @@ def wrong_order(nodes: Nodes, process: Process, mistake: int, rng: Any) -> Any:
 
 
 @numba.njit
-def features_of(home: Any, nodes: Nodes, out: Any) -> None:
+def features_of(home: Any, nodes: StickNodes, out: Any) -> None:
     """Fill ``out`` with the statistics named by FEATURES."""
     top = np.zeros(3, np.int64)
     deepest = 0
@@ -187,7 +187,9 @@ def features_of(home: Any, nodes: Nodes, out: Any) -> None:
 
 
 @numba.njit
-def sweep(features: Any, chain: Chain, process: Process, law: Any, mistake: int, rng: Any) -> Nodes:
+def sweep(
+    features: Any, chain: Chain, process: Process, law: Any, mistake: int, rng: Any
+) -> StickNodes:
     """Do an iteration but for the process: assignments, cull, states, sticks, order, sticks."""
     home, nodes, places = chain
     lay_out(nodes, places)

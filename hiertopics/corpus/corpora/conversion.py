@@ -18,7 +18,7 @@ from hiertopics.corpus.data.pruning import kept_words, refuse_none
 from hiertopics.corpus.data.shelf import Bags
 from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.corpus.formats import shards
-from hiertopics.corpus.formats.drafts import Draft
+from hiertopics.corpus.formats.drafts import CorpusDraft
 from hiertopics.corpus.formats.reading import require_names_of, resolve
 from hiertopics.corpus.formats.shards import WrittenShards
 from hiertopics.corpus.formats.sidefiles import key_of, read_tags, read_vocabulary
@@ -104,7 +104,7 @@ def _to_shards(
         read = in_counts(dataset.read_data(config), "shards")
         return shards.write_bags(read, target, dataset.choices_of(config)), read.notes
     vocab = None if source.vocab is None else read_vocabulary(source.vocab)
-    draft = Draft(shards.room_beside(target))
+    draft = CorpusDraft(shards.room_beside(target))
     known = drafter(source, vocab, draft)._replace(choices=dataset.choices_of(config))
     if draft.n_docs == 0:
         raise DataError(source.path, "holds no documents")

@@ -16,7 +16,7 @@ from hiertopics.corpus.formats.drafts import CorpusFacts
 from hiertopics.corpus.formats.shards import WrittenShards, write_joined
 
 
-class Words(NamedTuple):
+class JoinedVocabulary(NamedTuple):
     """The words of two corpora together. place: int64, the id in ``vocab`` of each word of the
     added corpus, -1 if left out. joined: words that the first corpus lacked. choices: the choices
     of words behind all of them.
@@ -28,12 +28,16 @@ class Words(NamedTuple):
     choices: tuple[Limits, ...]
 
 
-def without_new(vocab: tuple[str, ...], place: I64, choices: tuple[Limits, ...]) -> Words:
+def without_new(
+    vocab: tuple[str, ...], place: I64, choices: tuple[Limits, ...]
+) -> JoinedVocabulary:
     """Return the words of the first corpus alone."""
-    return Words(vocab, place, (), choices)
+    return JoinedVocabulary(vocab, place, (), choices)
 
 
-def with_new(vocab: tuple[str, ...], place: I64, added: Bags, choices: tuple[Limits, ...]) -> Words:
+def with_new(
+    vocab: tuple[str, ...], place: I64, added: Bags, choices: tuple[Limits, ...]
+) -> JoinedVocabulary:
     """Return the words of the first corpus, followed by the chosen words of the added one.
 
     place: int64, the id of each word of the added one in the first, -1 where it has none. Which
@@ -55,10 +59,10 @@ def with_new(vocab: tuple[str, ...], place: I64, added: Bags, choices: tuple[Lim
     placed = place.copy()
     placed[joins] = len(vocab) + np.arange(len(joins))
     joined = tuple(added.vocab[word] for word in joins)
-    return Words((*vocab, *joined), placed, joined, choices)
+    return JoinedVocabulary((*vocab, *joined), placed, joined, choices)
 
 
-def in_memory(first: Bags, added: Bags, words: Words) -> Corpus:
+def in_memory(first: Bags, added: Bags, words: JoinedVocabulary) -> Corpus:
     """Return the documents of two corpora in memory; how texts begin is kept where both have it."""
     cells, ends = [], [np.zeros(1, np.int64)]
     for corpus, place in ((first, np.arange(first.n_words)), (added, words.place)):
@@ -80,14 +84,14 @@ def in_memory(first: Bags, added: Bags, words: Words) -> Corpus:
     return Corpus(counts, words.vocab, *marks, snippets=snippets)
 
 
-def write_both(first: Bags, added: Bags, words: Words, path: Path) -> WrittenShards:
+def write_both(first: Bags, added: Bags, words: JoinedVocabulary, path: Path) -> WrittenShards:
     """Write the documents of two corpora as shards; see ``formats.shards.write_draft``."""
     parts = [(first, np.arange(first.n_words)), (added, words.place)]
     known = _known(first, added, words)._replace(choices=words.choices)
     return write_joined(parts, known, path)
 
 
-def _known(first: Bags, added: Bags, words: Words) -> CorpusFacts:
+def _known(first: Bags, added: Bags, words: JoinedVocabulary) -> CorpusFacts:
     both = (first, added)
     names = None
     if any(corpus.doc_ids is not None for corpus in both):

@@ -29,7 +29,7 @@ class Marks(NamedTuple):
     docs: Bools
 
 
-class Pairs(NamedTuple):
+class NodePairs(NamedTuple):
     """Partners, int64 [n_pairs] each: nodes of the first tree and of the second tree.
 
     overlap: float64 [n_pairs], of their documents (Jaccard).
@@ -60,7 +60,7 @@ def _labels(tree: Tree) -> Bools:
     return words
 
 
-def partners(own: Marks, other: Marks) -> Pairs:
+def partners(own: Marks, other: Marks) -> NodePairs:
     """Return the pairs of equal nodes below the roots, one to one at each depth.
 
     Partners share five of the ten words, and half of their documents (Jaccard); of two nodes to
@@ -87,7 +87,7 @@ def partners(own: Marks, other: Marks) -> Pairs:
         )
     found.sort()
     nodes = np.array([pair[:2] for pair in found], np.int64).reshape(-1, 2)
-    return Pairs(nodes[:, 0], nodes[:, 1], np.array([pair[2] for pair in found], np.float64))
+    return NodePairs(nodes[:, 0], nodes[:, 1], np.array([pair[2] for pair in found], np.float64))
 
 
 def supported_by(own: Marks, others: Sequence[Marks]) -> Support:

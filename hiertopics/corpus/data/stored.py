@@ -64,7 +64,7 @@ class Texts(Sequence[str]):
         return self.names[self.name_ends[place] : self.name_ends[place + 1]].tobytes().decode()
 
 
-class Block(NamedTuple):
+class StoredBlock(NamedTuple):
     """Documents of a part whose pairs are in memory together.
 
     words, counts: int32 [n_pairs]. ends: int64 [n_docs + 1], the pairs before each document.
@@ -125,7 +125,7 @@ class Stored(NamedTuple):
             if not all(array.shape == (wanted,) for array in part):
                 raise ValueError("a part has not as many pairs as its documents")
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[StoredBlock]:
         """Yield all documents, about ``BLOCK_PAIRS`` pairs at a time."""
         for part, first, last in zip(
             self.parts, self.first_doc[:-1].tolist(), self.first_doc[1:].tolist(), strict=True
@@ -135,7 +135,7 @@ class Stored(NamedTuple):
                 pairs = slice(int(ends[a]), int(ends[b]))
                 words, counts = (np.asarray(array[pairs]) for array in part)
                 lengths = self.lengths[first + a : first + b]
-                yield Block(words, counts, ends[a : b + 1] - ends[a], lengths, first + a)
+                yield StoredBlock(words, counts, ends[a : b + 1] - ends[a], lengths, first + a)
 
 
 def part_names(number: int) -> tuple[str, str]:

@@ -157,7 +157,7 @@ def count_matrix(lengths: I64, ids: I32, counts: I32, n_words: int) -> sparse.cs
 NEWLINE = ord("\n")
 
 
-class Pairs(NamedTuple):
+class CountedPairs(NamedTuple):
     """Some documents: pairs per document, word id and count of each pair."""
 
     lengths: I64
@@ -165,11 +165,11 @@ class Pairs(NamedTuple):
     counts: I32
 
 
-NOTHING = Pairs(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int32))
+NOTHING = CountedPairs(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int32))
 
 
 @dataclass(frozen=True)
-class Rules:
+class PairRules:
     """The rules for a pair.
 
     after: what stands before the pairs of a line, for messages. limit: the first id that is too
@@ -194,12 +194,12 @@ def gaps(marks: bytes) -> I64 | None:
     return np.diff(ends, prepend=-1) // 2
 
 
-def checked(lengths: I64, ids: I64, counts: I64, limit: int) -> Pairs | None:
+def checked(lengths: I64, ids: I64, counts: I64, limit: int) -> CountedPairs | None:
     """Return the pairs in their final types, or None where a number is out of range or repeated."""
     in_range = (ids < limit).all() and (counts > 0).all() and (counts <= MAX_COUNT).all()
     if not in_range or _any_repeated(lengths, ids, limit):
         return None
-    return Pairs(lengths, ids.astype(np.int32), counts.astype(np.int32))
+    return CountedPairs(lengths, ids.astype(np.int32), counts.astype(np.int32))
 
 
 def _any_repeated(lengths: I64, ids: I64, limit: int) -> bool:
@@ -209,21 +209,21 @@ def _any_repeated(lengths: I64, ids: I64, limit: int) -> bool:
     return bool((np.diff(np.sort(keys)) == 0).any())
 
 
-def joined(chunks: Iterable[Pairs]) -> Pairs:
+def joined(chunks: Iterable[CountedPairs]) -> CountedPairs:
     """Return the documents of all chunks, one after the other."""
-    return Pairs(*(np.concatenate(parts) for parts in zip(NOTHING, *chunks, strict=True)))
+    return CountedPairs(*(np.concatenate(parts) for parts in zip(NOTHING, *chunks, strict=True)))
 
 
-def packed(documents: Sequence[dict[int, int]]) -> Pairs:
+def packed(documents: Sequence[dict[int, int]]) -> CountedPairs:
     """Return documents that are given as counts by word id."""
-    return Pairs(
+    return CountedPairs(
         np.array([len(document) for document in documents], dtype=np.int64),
         np.array([word for document in documents for word in document], dtype=np.int32),
         np.array([n for document in documents for n in document.values()], dtype=np.int32),
     )
 
 
-def read_pairs(rules: Rules, tokens: Iterable[str]) -> tuple[dict[int, int], str]:
+def read_pairs(rules: PairRules, tokens: Iterable[str]) -> tuple[dict[int, int], str]:
     """Return the counts of a document by word id, and the fault of the line (or "")."""
     document: dict[int, int] = {}
     for token in tokens:
@@ -236,7 +236,7 @@ def read_pairs(rules: Rules, tokens: Iterable[str]) -> tuple[dict[int, int], str
     return document, ""
 
 
-def _read_pair(rules: Rules, pair: str) -> tuple[int, int, str]:
+def _read_pair(rules: PairRules, pair: str) -> tuple[int, int, str]:
     """Return word id, count and what is wrong about them (or "")."""
     before, colon, after = pair.partition(":")
     word, count = whole_number(before), whole_number(after)

@@ -17,7 +17,7 @@ from hiertopics.base.stretches import stretches
 from hiertopics.corpus.data.corpus import Tags
 from hiertopics.corpus.data.pruning import Limits
 from hiertopics.corpus.data.stored import Texts
-from hiertopics.corpus.formats.counting import Pairs
+from hiertopics.corpus.formats.counting import CountedPairs
 
 BLOCK_PAIRS = 1 << 18
 """Pairs that are in memory at a time, a longer document apart."""
@@ -47,14 +47,16 @@ class DraftDocuments(NamedTuple):
     ids: I32
     counts: I32
 
-    def blocks(self) -> Iterator[Pairs]:
+    def blocks(self) -> Iterator[CountedPairs]:
         """Yield the documents, some at a time."""
         for first, last in stretches(self.ends, BLOCK_PAIRS):
             inside = slice(self.ends[first], self.ends[last])
-            yield Pairs(np.diff(self.ends[first : last + 1]), self.ids[inside], self.counts[inside])
+            yield CountedPairs(
+                np.diff(self.ends[first : last + 1]), self.ids[inside], self.counts[inside]
+            )
 
 
-class Draft:
+class CorpusDraft:
     """Documents that are added in order. room: where they are laid down.
 
     n_docs_with: int64, in how many documents each id is, from 0 to the largest.
@@ -74,7 +76,7 @@ class Draft:
         """In how many documents each id is."""
         return self._n_docs_with[: self._n_ids]
 
-    def add(self, pairs: Pairs) -> None:
+    def add(self, pairs: CountedPairs) -> None:
         """Add documents; raises RunError where the disk has no room for them."""
         self.n_docs += len(pairs.lengths)
         self._lengths.append(pairs.lengths)

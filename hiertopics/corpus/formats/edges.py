@@ -31,14 +31,14 @@ PLAIN_NUMBER = re.compile("0|[1-9][0-9]{0,17}")
 Names = list[tuple[str, str]]
 
 
-class Links(NamedTuple):
+class LinkEnds(NamedTuple):
     """The two ends of each line: numbers where a whole block holds nothing else, names."""
 
     numbers: I64
     names: Names
 
 
-class Nodes(NamedTuple):
+class KnownNodes(NamedTuple):
     """The nodes that may occur: all their names, and those of them that are plain numbers."""
 
     names: frozenset[str]
@@ -60,12 +60,12 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
     return Corpus(matrix, names, doc_ids=names, notes=notes if n_loops else ())
 
 
-def _known(vocab: Collection[str]) -> Nodes:
+def _known(vocab: Collection[str]) -> KnownNodes:
     numbers = [int(name) for name in vocab if PLAIN_NUMBER.fullmatch(name)]
-    return Nodes(frozenset(vocab), np.array(numbers, dtype=np.int64))
+    return KnownNodes(frozenset(vocab), np.array(numbers, dtype=np.int64))
 
 
-def _read_blocks(source: Source, nodes: Nodes | None) -> Links:
+def _read_blocks(source: Source, nodes: KnownNodes | None) -> LinkEnds:
     numbers, names = [np.empty((0, 2), np.int64)], []
     for number, block in without_blank_end(blocks(source.path)):
         ends = read_fast(block, nodes)
@@ -73,10 +73,10 @@ def _read_blocks(source: Source, nodes: Nodes | None) -> Links:
             names += read_slowly(source, nodes, (number, block))
         else:
             numbers.append(ends)
-    return Links(np.concatenate(numbers), names)
+    return LinkEnds(np.concatenate(numbers), names)
 
 
-def read_fast(block: bytes, nodes: Nodes | None) -> I64 | None:
+def read_fast(block: bytes, nodes: KnownNodes | None) -> I64 | None:
     """Read a block of plain numbers in perfect order, int64 [n, 2]; return None for any other."""
     if any(mark.encode() in block for mark in COMMENTS):
         block = COMMENT_LINE.sub(b"", block)
@@ -92,7 +92,7 @@ def read_fast(block: bytes, nodes: Nodes | None) -> I64 | None:
     return numbers.reshape(-1, 2)
 
 
-def read_slowly(source: Source, nodes: Nodes | None, block: Block) -> Names:
+def read_slowly(source: Source, nodes: KnownNodes | None, block: Block) -> Names:
     """Read a block line by line and report each mistake."""
     first, text = block
     links = []
@@ -113,7 +113,7 @@ def read_slowly(source: Source, nodes: Nodes | None, block: Block) -> Names:
     return links
 
 
-def _numbered(links: Links, vocab: tuple[str, ...] | None) -> tuple[tuple[str, ...], I64]:
+def _numbered(links: LinkEnds, vocab: tuple[str, ...] | None) -> tuple[tuple[str, ...], I64]:
     """Return the nodes and the links as places in them, int64 [n, 2]."""
     values, inverse = np.unique(links.numbers, return_inverse=True)
     ends = inverse.reshape(-1, 2)

@@ -24,7 +24,7 @@ from hiertopics.corpus.data.names import made_unique, unique_note
 from hiertopics.corpus.formats.counting import (
     MAX_COUNT,
     MAX_DOCS,
-    Pairs,
+    CountedPairs,
     count_matrix,
     joined,
     listed,
@@ -33,7 +33,7 @@ from hiertopics.corpus.formats.counting import (
     size_announced,
     words_of,
 )
-from hiertopics.corpus.formats.drafts import CorpusFacts, Draft
+from hiertopics.corpus.formats.drafts import CorpusDraft, CorpusFacts
 from hiertopics.corpus.formats.metadata import Metadata
 from hiertopics.corpus.formats.opening import require_file
 from hiertopics.corpus.formats.sidefiles import encodes
@@ -92,7 +92,7 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
     return Corpus(counts, words, cells, notes=notes, metadata=metadata)
 
 
-def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> CorpusFacts:
+def draft(source: Source, vocab: tuple[str, ...] | None, into: CorpusDraft) -> CorpusFacts:
     """Read as ``read`` does, some cells at a time; metadata are not kept."""
     with _opened(source) as (file, h5py):
         matrix, cells, words, notes = _head(source, file, h5py, vocab)
@@ -211,7 +211,7 @@ def _dense_blocks(held: Any, step: int) -> Iterator[sparse.csr_array]:
         yield sparse.csr_array(held[first : first + step])
 
 
-def _pairs(source: Source, matrix: _Matrix, cells: Sequence[str]) -> Iterator[Pairs]:
+def _pairs(source: Source, matrix: _Matrix, cells: Sequence[str]) -> Iterator[CountedPairs]:
     """Yield the counts, some cells at a time; raises DataError at the first that is none."""
     done = 0
     for rows in matrix.blocks():
@@ -231,7 +231,7 @@ def _pairs(source: Source, matrix: _Matrix, cells: Sequence[str]) -> Iterator[Pa
             raise DataError(source.path, f"{matrix.name} has a gene twice in a cell")
         rows.eliminate_zeros()
         done += rows.shape[0]
-        yield Pairs(
+        yield CountedPairs(
             np.diff(rows.indptr).astype(np.int64),
             rows.indices.astype(np.int32),
             rows.data.astype(np.int32),

@@ -16,8 +16,8 @@ from hiertopics.corpus.data.corpus import Corpus, default_vocab
 from hiertopics.corpus.formats.counting import (
     DIGITS,
     MAX_UNNAMED_WORDS,
-    Pairs,
-    Rules,
+    CountedPairs,
+    PairRules,
     checked,
     count_matrix,
     gaps,
@@ -32,7 +32,7 @@ from hiertopics.corpus.formats.counting import (
     whole_number,
     whole_numbers,
 )
-from hiertopics.corpus.formats.drafts import CorpusFacts, Draft
+from hiertopics.corpus.formats.drafts import CorpusDraft, CorpusFacts
 from hiertopics.corpus.formats.opening import Block, blocks, without_blank_end
 from hiertopics.corpus.formats.source import Source
 
@@ -51,29 +51,29 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
         return Corpus(matrix, words, notes=large_notes(*sizes, named=named))
 
 
-def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> CorpusFacts:
+def draft(source: Source, vocab: tuple[str, ...] | None, into: CorpusDraft) -> CorpusFacts:
     """Read as ``read`` does, some documents at a time."""
     for pairs in _documents(source, vocab):
         into.add(pairs)
     return CorpusFacts(default_vocab(len(into.n_docs_with)) if vocab is None else vocab)
 
 
-def _documents(source: Source, vocab: tuple[str, ...] | None) -> Iterator[Pairs]:
+def _documents(source: Source, vocab: tuple[str, ...] | None) -> Iterator[CountedPairs]:
     rules = rules_of(source, vocab)
     for number, block in without_blank_end(blocks(source.path)):
         yield _read_fast(block, rules.limit) or _read_slowly(source, rules, (number, block))
 
 
-def rules_of(source: Source, vocab: tuple[str, ...] | None) -> Rules:
+def rules_of(source: Source, vocab: tuple[str, ...] | None) -> PairRules:
     """Return the rules for a file with this vocabulary."""
     after = "the number of distinct words"
     if vocab is None:
-        return Rules(after, MAX_UNNAMED_WORDS, None, "")
+        return PairRules(after, MAX_UNNAMED_WORDS, None, "")
     ids = f"{len(vocab)} words (ids from 0 to {len(vocab) - 1})"
-    return Rules(after, len(vocab), source.vocab, ids)
+    return PairRules(after, len(vocab), source.vocab, ids)
 
 
-def _read_fast(block: bytes, limit: int) -> Pairs | None:
+def _read_fast(block: bytes, limit: int) -> CountedPairs | None:
     """Read a block that is in perfect order; return None for any other."""
     block = block.replace(b"\t", b" ").replace(b" \n", b"\n")
     lengths = gaps(block.translate(None, DIGITS))
@@ -89,7 +89,7 @@ def _read_fast(block: bytes, limit: int) -> Pairs | None:
     return checked(lengths, ids, counts, limit)
 
 
-def _read_slowly(source: Source, rules: Rules, block: Block) -> Pairs:
+def _read_slowly(source: Source, rules: PairRules, block: Block) -> CountedPairs:
     """Read a block token by token and report each line with a mistake."""
     first, text = block
     documents = []
@@ -101,7 +101,7 @@ def _read_slowly(source: Source, rules: Rules, block: Block) -> Pairs:
     return packed(documents)
 
 
-def _read_line(rules: Rules, line: str) -> tuple[dict[int, int], str]:
+def _read_line(rules: PairRules, line: str) -> tuple[dict[int, int], str]:
     """Return the counts of one document by word id, and what is wrong with it (or "")."""
     if not line.strip():
         return {}, "blank line; an empty document is written 0"

@@ -26,11 +26,11 @@ from hiertopics.corpus.formats.counting import (
     whole_number,
     words_of,
 )
-from hiertopics.corpus.formats.drafts import CorpusFacts, Draft
+from hiertopics.corpus.formats.drafts import CorpusDraft, CorpusFacts
 from hiertopics.corpus.formats.opening import Block, blocks, without_blank_end
 from hiertopics.corpus.formats.source import Source
 from hiertopics.corpus.formats.triples import (
-    Rules,
+    LineRules,
     draft_triples,
     read_triples,
     triple_lines,
@@ -41,7 +41,7 @@ BANNER = "%%MatrixMarket matrix coordinate integer general"
 LAST_REAL = re.compile(rb"(?<=[ \t])[^ \t\n.eE]*+[.eE][^ \t\n]*+(?=[ \t\r]*\n)")
 
 
-class Header(NamedTuple):
+class MatrixMarketHeader(NamedTuple):
     """The content of the lines before the entries; line: that of the three sizes."""
 
     field: str
@@ -74,7 +74,7 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
         return Corpus(counts, words, notes=large_notes(*sizes, named=named))
 
 
-def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> CorpusFacts:
+def draft(source: Source, vocab: tuple[str, ...] | None, into: CorpusDraft) -> CorpusFacts:
     """Read as ``read`` does, some lines at a time."""
     header, stream = _read_header(source, without_blank_end(blocks(source.path)))
     words = words_of(source, header.n_words, vocab, header.line)
@@ -85,24 +85,24 @@ def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> CorpusF
     return CorpusFacts(words)
 
 
-def _require_entries(source: Source, header: Header, n_entries: int) -> None:
+def _require_entries(source: Source, header: MatrixMarketHeader, n_entries: int) -> None:
     """Report a header that announces another number of entries."""
     if n_entries != header.n_entries:
         what = f"the header announces {header.n_entries} entries, the file holds {n_entries}"
         source.report(DataError(source.path, what, header.line))
 
 
-def rules_of(header: Header) -> Rules:
+def rules_of(header: MatrixMarketHeader) -> LineRules:
     """Return the rules for the lines of entries."""
     n_docs, n_words = header.n_docs, header.n_words
     if header.field == "pattern":
         form = '"row column", two whole numbers (a pattern has no counts)'
-        return Rules(n_docs, n_words, form, _with_ones, comments=True)
+        return LineRules(n_docs, n_words, form, _with_ones, comments=True)
     form = '"row column count", three whole numbers'
     if header.field == "real":
         form += " (3.0 is one)"
-        return Rules(n_docs, n_words, form, _in_digits, lowest=0, comments=True)
-    return Rules(n_docs, n_words, form, lowest=0, comments=True)
+        return LineRules(n_docs, n_words, form, _in_digits, lowest=0, comments=True)
+    return LineRules(n_docs, n_words, form, lowest=0, comments=True)
 
 
 def _with_ones(block: bytes) -> bytes:
@@ -113,7 +113,9 @@ def _in_digits(block: bytes) -> bytes:
     return LAST_REAL.sub(in_digits, block)
 
 
-def _read_header(source: Source, stream: Iterator[Block]) -> tuple[Header, Iterator[Block]]:
+def _read_header(
+    source: Source, stream: Iterator[Block]
+) -> tuple[MatrixMarketHeader, Iterator[Block]]:
     """Take everything up to the line of sizes off the stream."""
     field, symmetric, number = "", False, 0
     for first, block in stream:
@@ -131,7 +133,7 @@ def _read_header(source: Source, stream: Iterator[Block]) -> tuple[Header, Itera
                 if symmetric and sizes[0] != sizes[1]:
                     what = f"a symmetric matrix must be square, got {shown(line)}"
                     raise DataError(source.path, what, number)
-                header = Header(field, symmetric, *sizes, number)
+                header = MatrixMarketHeader(field, symmetric, *sizes, number)
                 rest = block[start:]
                 return header, chain([(number + 1, rest)] if rest else [], stream)
     what = f"expected a first line like {BANNER!r}"

@@ -29,7 +29,7 @@ quadratic room.
 """
 
 
-class _Column:
+class _FieldColumn:
     """A field of the documents that have it. docs: their numbers, ascending."""
 
     def __init__(self) -> None:
@@ -57,14 +57,14 @@ class Metadata:
     """Columns that grow one document at a time."""
 
     def __init__(self) -> None:
-        self._columns: dict[str, _Column | None] = {}
+        self._columns: dict[str, _FieldColumn | None] = {}
         self._n_docs = 0
 
     def add(self, values: Mapping[str, Any]) -> None:
         """Add a document; a field that others lack is empty for them."""
         for field, value in values.items():
             if field not in self._columns:
-                self._columns[field] = _Column()
+                self._columns[field] = _FieldColumn()
             column, told = self._columns[field], _told(value)
             if column is None or told is None or flaw(field) is not None:
                 self._columns[field] = None

@@ -39,8 +39,8 @@ from hiertopics.corpus.data.names import (
 from hiertopics.corpus.data.pruning import Limits
 from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.corpus.data.stored import Texts, mapped, part_names, stored_in
-from hiertopics.corpus.formats.counting import Pairs
-from hiertopics.corpus.formats.drafts import CorpusFacts, Draft
+from hiertopics.corpus.formats.counting import CountedPairs
+from hiertopics.corpus.formats.drafts import CorpusDraft, CorpusFacts
 from hiertopics.corpus.formats.folders import new_folder
 from hiertopics.corpus.formats.source import Source
 
@@ -182,7 +182,7 @@ def _seal(path: Path) -> str:
     return f"{size}-{crc:08x}"
 
 
-class _Column:
+class _GrowingArray:
     """An array in a file that grows; its header tells the length once it is known."""
 
     def __init__(self, path: Path, dtype: DTypeLike) -> None:
@@ -225,14 +225,14 @@ class _Parts:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.first_doc = [0]
-        self._ends = _Column(folder / "ends.npy", np.int64)
-        self._lengths = _Column(folder / "lengths.npy", np.int64)
+        self._ends = _GrowingArray(folder / "ends.npy", np.int64)
+        self._lengths = _GrowingArray(folder / "lengths.npy", np.int64)
         self._ends.append(np.zeros(1, np.int64))
-        self._words: _Column | None = None
-        self._counts: _Column | None = None
+        self._words: _GrowingArray | None = None
+        self._counts: _GrowingArray | None = None
         self._n_docs = self._n_pairs = 0
 
-    def add(self, pairs: Pairs) -> None:
+    def add(self, pairs: CountedPairs) -> None:
         """Add documents whose ids ascend within each."""
         ends = np.concatenate([[0], np.cumsum(pairs.lengths)])
         tokens = np.concatenate([[0], np.cumsum(pairs.counts, dtype=np.int64)])[ends]
@@ -243,8 +243,8 @@ class _Parts:
         if self._words is None or self._counts is None:
             number = len(self.first_doc) - 1
             words, counts = part_names(number)
-            self._words = _Column(self._folder / words, np.int32)
-            self._counts = _Column(self._folder / counts, np.int32)
+            self._words = _GrowingArray(self._folder / words, np.int32)
+            self._counts = _GrowingArray(self._folder / counts, np.int32)
         self._words.append(pairs.ids)
         self._counts.append(pairs.counts)
         if self._words.n_entries >= PART_PAIRS:
@@ -270,7 +270,7 @@ class WrittenShards(NamedTuple):
     files: tuple[Path, ...]
 
 
-def write_draft(draft: Draft, facts: CorpusFacts, kept: Bools, path: Path) -> WrittenShards:
+def write_draft(draft: CorpusDraft, facts: CorpusFacts, kept: Bools, path: Path) -> WrittenShards:
     """Write a reader's draft to a folder, whole or not at all.
 
     kept: bool [n_words], the words that stay, by their final id. A folder of shards that stands
@@ -302,7 +302,7 @@ def write_joined(
     Beside each corpus: the final id of each of its words, -1 for one that is left out.
     """
     blocks = (
-        _renamed(Pairs(np.diff(block.indptr), block.indices, block.data), target)
+        _renamed(CountedPairs(np.diff(block.indptr), block.indices, block.data), target)
         for corpus, target in corpora
         for first in range(0, corpus.n_docs, STEP)
         for block in [corpus.rows(first, min(first + STEP, corpus.n_docs))]
@@ -314,7 +314,7 @@ STEP = 4096
 """Documents of a corpus in memory that are written at a time."""
 
 
-def _renamed(pairs: Pairs, target: I64) -> Pairs:
+def _renamed(pairs: CountedPairs, target: I64) -> CountedPairs:
     """Return documents with other ids, ascending within each; -1 takes a pair out."""
     ids = target[pairs.ids]
     doc = np.repeat(np.arange(len(pairs.lengths)), pairs.lengths)
@@ -325,10 +325,10 @@ def _renamed(pairs: Pairs, target: I64) -> Pairs:
         order = np.argsort(keys, kind="stable")
         ids, counts = ids[order], counts[order]
     lengths = np.bincount(doc, minlength=len(pairs.lengths))
-    return Pairs(lengths, ids.astype(np.int32), counts)
+    return CountedPairs(lengths, ids.astype(np.int32), counts)
 
 
-def _write(blocks: Iterator[Pairs], facts: CorpusFacts, path: Path) -> WrittenShards:
+def _write(blocks: Iterator[CountedPairs], facts: CorpusFacts, path: Path) -> WrittenShards:
     with new_folder(path) as folder:
         parts = _Parts(folder)
         for pairs in blocks:
@@ -362,12 +362,12 @@ def _write_sides(folder: Path, facts: CorpusFacts) -> None:
             raise UsageError(f"shards cannot hold such names: {what}")
     files.write_text(folder / "vocab.txt", "".join(f"{word}\n" for word in facts.vocab))
     if facts.doc_ids is not None:
-        text, ends = _Column(folder / "names.npy", np.uint8), [0]
+        text, ends = _GrowingArray(folder / "names.npy", np.uint8), [0]
         for name in facts.doc_ids:
             text.append(np.frombuffer(name.encode(), np.uint8))
             ends.append(text.n_entries)
         text.close()
-        column = _Column(folder / "name_ends.npy", np.int64)
+        column = _GrowingArray(folder / "name_ends.npy", np.int64)
         column.append(np.array(ends, np.int64))
         column.close()
     arrays: dict[str, NDArray[Any]] = {}

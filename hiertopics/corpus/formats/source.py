@@ -29,7 +29,7 @@ def refuse(problem: DataError) -> None:
     raise problem
 
 
-class Phrases(Protocol):
+class PhraseChoice(Protocol):
     """Which pairs of neighbours are joined: by the least NPMI and the least number of times."""
 
     @property
@@ -81,7 +81,7 @@ class Source:
     ngram_range: Sequence[int] = (1, 1)
     stemmer: str | None = None
     lemmas: str | None = None
-    phrases: Phrases | None = None
+    phrases: PhraseChoice | None = None
     tokenizer: str | None = None
     known_phrases: Container[tuple[str, str]] | None = None
     phrases_from: Collection[int] | None = None

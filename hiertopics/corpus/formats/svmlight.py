@@ -21,8 +21,8 @@ from hiertopics.corpus.data.corpus import Corpus, default_vocab
 from hiertopics.corpus.formats.counting import (
     DIGITS,
     MAX_UNNAMED_WORDS,
-    Pairs,
-    Rules,
+    CountedPairs,
+    PairRules,
     checked,
     count_matrix,
     gaps,
@@ -37,7 +37,7 @@ from hiertopics.corpus.formats.counting import (
     size_announced,
     whole_numbers,
 )
-from hiertopics.corpus.formats.drafts import CorpusFacts, Draft
+from hiertopics.corpus.formats.drafts import CorpusDraft, CorpusFacts
 from hiertopics.corpus.formats.opening import Block, blocks, decoded_line
 from hiertopics.corpus.formats.sidefiles import TagTable, tag_ids
 from hiertopics.corpus.formats.source import Source
@@ -88,7 +88,7 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
         return Corpus(matrix, words, labels=labels, notes=notes)
 
 
-def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> CorpusFacts:
+def draft(source: Source, vocab: tuple[str, ...] | None, into: CorpusDraft) -> CorpusFacts:
     """Read as ``read`` does, some documents at a time."""
     rules, heads, with_last = rules_of(source, vocab), Heads(), array("q")
     for pairs in _documents(source, rules, heads):
@@ -108,22 +108,22 @@ def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> CorpusF
     return CorpusFacts(words, np.maximum(np.arange(n_ids) - 1, 0), labels=labels)
 
 
-def _documents(source: Source, rules: Rules, heads: Heads) -> Iterator[Pairs]:
+def _documents(source: Source, rules: PairRules, heads: Heads) -> Iterator[CountedPairs]:
     for number, block in blocks(source.path):
         fast = read_fast((number, block), rules.limit, heads)
         yield fast or read_slowly(source, rules, (number, block), heads)
 
 
-def rules_of(source: Source, vocab: tuple[str, ...] | None) -> Rules:
+def rules_of(source: Source, vocab: tuple[str, ...] | None) -> PairRules:
     """Return the rules for a file with this vocabulary."""
     if vocab is None:
-        return Rules("the labels", MAX_UNNAMED_WORDS + 1, None, "")
+        return PairRules("the labels", MAX_UNNAMED_WORDS + 1, None, "")
     n_words = len(vocab)
     ids = f"{n_words} words (ids from 1 to {n_words}, or from 0 to {n_words - 1} if 0 occurs)"
-    return Rules("the labels", n_words + 1, source.vocab, ids)
+    return PairRules("the labels", n_words + 1, source.vocab, ids)
 
 
-def _report_last_id(source: Source, rules: Rules, heads: Heads, docs: I64) -> None:
+def _report_last_id(source: Source, rules: PairRules, heads: Heads, docs: I64) -> None:
     """Report the id that is one too large because ids turn out to count from 0."""
     last = rules.limit - 1
     for doc in docs.tolist():
@@ -131,7 +131,7 @@ def _report_last_id(source: Source, rules: Rules, heads: Heads, docs: I64) -> No
         source.report(DataError(source.path, what, heads.numbers[doc]))
 
 
-def read_fast(block: Block, limit: int, heads: Heads) -> Pairs | None:
+def read_fast(block: Block, limit: int, heads: Heads) -> CountedPairs | None:
     """Read a block that is in perfect order; return None for any other."""
     numbers, labels, bodies = [], [], []
     for number, line in _lines(block):
@@ -179,7 +179,7 @@ def _entries(heads: list[bytes]) -> list[list[str]] | None:
     return None if unusual else entries
 
 
-def read_slowly(source: Source, rules: Rules, block: Block, heads: Heads) -> Pairs:
+def read_slowly(source: Source, rules: PairRules, block: Block, heads: Heads) -> CountedPairs:
     """Read a block token by token and report each line with a mistake."""
     documents = []
     for number, line in _lines(block):
@@ -193,7 +193,7 @@ def read_slowly(source: Source, rules: Rules, block: Block, heads: Heads) -> Pai
     return packed(documents)
 
 
-def _read_line(rules: Rules, tokens: list[str]) -> tuple[list[str], dict[int, int], str]:
+def _read_line(rules: PairRules, tokens: list[str]) -> tuple[list[str], dict[int, int], str]:
     """Return labels and counts of a document, and what is wrong with it (or "")."""
     labels: list[str] = []
     if tokens and ":" not in tokens[0]:

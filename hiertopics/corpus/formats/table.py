@@ -14,17 +14,17 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from hiertopics.base.errors import UsageError
-from hiertopics.base.plugins import Table
+from hiertopics.base.plugins import PluginTable
 from hiertopics.corpus.formats.source import FOLDER, Source, unpacked
 
 if TYPE_CHECKING:
     from hiertopics.corpus.data.corpus import Corpus
     from hiertopics.corpus.data.vectors import Vectors
-    from hiertopics.corpus.formats.drafts import CorpusFacts, Draft
+    from hiertopics.corpus.formats.drafts import CorpusDraft, CorpusFacts
 
 Reader = Callable[[Source, "tuple[str, ...] | None"], "Corpus | Vectors"]
 
-Drafter = Callable[[Source, "tuple[str, ...] | None", "Draft"], "CorpusFacts"]
+Drafter = Callable[[Source, "tuple[str, ...] | None", "CorpusDraft"], "CorpusFacts"]
 """Reads a file some documents at a time."""
 
 Writer = Callable[[Any, IO[bytes]], None]
@@ -122,7 +122,7 @@ OWN: dict[str, Format] = {
     FOLDER: Format("hiertopics.corpus.formats.text", text=True),
 }
 
-FORMATS: Table[Format] = Table(
+FORMATS: PluginTable[Format] = PluginTable(
     "format", "hiertopics.formats", "hiertopics.corpus.formats.table:Format", OWN
 )
 """Every format: those above, and those of installed packages."""

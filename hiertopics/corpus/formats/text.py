@@ -10,8 +10,8 @@ import numpy as np
 
 from hiertopics.base.errors import DataError, UsageError
 from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.corpus.formats.counting import Pairs
-from hiertopics.corpus.formats.drafts import CorpusFacts, Draft
+from hiertopics.corpus.formats.counting import CountedPairs
+from hiertopics.corpus.formats.drafts import CorpusDraft, CorpusFacts
 from hiertopics.corpus.formats.metadata import Metadata
 from hiertopics.corpus.formats.records import (
     is_missing,
@@ -70,7 +70,7 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
     )
 
 
-def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> CorpusFacts:
+def draft(source: Source, vocab: tuple[str, ...] | None, into: CorpusDraft) -> CorpusFacts:
     """Read as ``read`` does, one document at a time; snippets and metadata are not kept."""
     analyse = _analyser(source)
     numbers = {} if vocab is None else {word: number for number, word in enumerate(vocab)}
@@ -121,7 +121,7 @@ def _notes(
 class _DocumentBuffer:
     """Documents on their way into a draft, many at a time."""
 
-    def __init__(self, into: Draft) -> None:
+    def __init__(self, into: CorpusDraft) -> None:
         self._into = into
         self._lengths, self._ids, self._counts = array("q"), array("i"), array("i")
 
@@ -134,7 +134,7 @@ class _DocumentBuffer:
 
     def flush(self) -> None:
         self._into.add(
-            Pairs(
+            CountedPairs(
                 np.array(self._lengths, np.int64),
                 np.array(self._ids, np.int32),
                 np.array(self._counts, np.int32),

@@ -19,13 +19,13 @@ from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.formats.counting import (
     DIGITS,
     MAX_COUNT,
-    Pairs,
+    CountedPairs,
     count_matrix,
     shown,
     whole_number,
     whole_numbers,
 )
-from hiertopics.corpus.formats.drafts import Draft, DraftDocuments
+from hiertopics.corpus.formats.drafts import CorpusDraft, DraftDocuments
 from hiertopics.corpus.formats.opening import Block
 from hiertopics.corpus.formats.source import Source
 
@@ -41,7 +41,7 @@ def _as_it_is(block: bytes) -> bytes:
 
 
 @dataclass(frozen=True)
-class Rules:
+class LineRules:
     """The rules for a line.
 
     n_docs, n_words: the largest ids. form: how a line should look, for messages. plain: brings
@@ -57,7 +57,7 @@ class Rules:
     comments: bool = False
 
 
-def read_triples(source: Source, rules: Rules, stream: Iterable[Block]) -> I32:
+def read_triples(source: Source, rules: LineRules, stream: Iterable[Block]) -> I32:
     """Return the three numbers of each line of the blocks, int32 [n_lines, 3].
 
     A line that is skipped stays as zeros, one that was reported as -1, so that the number of a
@@ -67,7 +67,7 @@ def read_triples(source: Source, rules: Rules, stream: Iterable[Block]) -> I32:
     return np.concatenate([nothing, *_chunks(source, rules, stream)])
 
 
-def _chunks(source: Source, rules: Rules, stream: Iterable[Block]) -> Iterator[I32]:
+def _chunks(source: Source, rules: LineRules, stream: Iterable[Block]) -> Iterator[I32]:
     for number, block in stream:
         triples = read_fast(block, rules)
         yield read_slowly(source, rules, (number, block)) if triples is None else triples
@@ -75,9 +75,9 @@ def _chunks(source: Source, rules: Rules, stream: Iterable[Block]) -> Iterator[I
 
 def draft_triples(
     source: Source,
-    rules: Rules,
+    rules: LineRules,
     stream: Iterable[Block],
-    into: Draft,
+    into: CorpusDraft,
     first_line: int,
     *,
     symmetric: bool = False,
@@ -128,8 +128,8 @@ def _by_document(room: Room, table: I32, n_pairs: I64, symmetric: bool) -> Draft
 
 
 def _ascending(
-    source: Source, pairs: Pairs, n_words: int, table: I32, numbers: tuple[int, int]
-) -> Pairs:
+    source: Source, pairs: CountedPairs, n_words: int, table: I32, numbers: tuple[int, int]
+) -> CountedPairs:
     """Return documents with their words in order, stored zeros left out.
 
     numbers: of the first document and of the first line of ``table``.
@@ -143,7 +143,7 @@ def _ascending(
         raise _twice(source, table, (numbers[0] + doc[place], pairs.ids[place]), numbers[1])
     order = order[pairs.counts[order] > 0]
     lengths = np.bincount(doc[order], minlength=len(pairs.lengths))
-    return Pairs(lengths, pairs.ids[order], pairs.counts[order])
+    return CountedPairs(lengths, pairs.ids[order], pairs.counts[order])
 
 
 def _twice(source: Source, table: I32, pair: tuple[int, int], first_line: int) -> DataError:
@@ -161,7 +161,7 @@ def _twice(source: Source, table: I32, pair: tuple[int, int], first_line: int) -
     )
 
 
-def read_fast(block: bytes, rules: Rules) -> I32 | None:
+def read_fast(block: bytes, rules: LineRules) -> I32 | None:
     """Read a block that is in perfect order; return None for any other."""
     block = rules.plain(block.replace(b"\t", b" ").replace(b" \n", b"\n"))
     # Two gaps per line hold at most three numbers; three per line in all means none is empty.
@@ -177,11 +177,11 @@ def read_fast(block: bytes, rules: Rules) -> I32 | None:
     return triples.astype(np.int32) if sound else None
 
 
-def _largest(rules: Rules) -> tuple[int, int, int]:
+def _largest(rules: LineRules) -> tuple[int, int, int]:
     return rules.n_docs, rules.n_words, MAX_COUNT
 
 
-def read_slowly(source: Source, rules: Rules, block: Block) -> I32:
+def read_slowly(source: Source, rules: LineRules, block: Block) -> I32:
     """Read a block line by line and report each mistake."""
     first, text = block
     triples = [
@@ -191,7 +191,7 @@ def read_slowly(source: Source, rules: Rules, block: Block) -> I32:
     return np.array(triples, dtype=np.int32)
 
 
-def _read_line(source: Source, rules: Rules, line: bytes, number: int) -> list[int]:
+def _read_line(source: Source, rules: LineRules, line: bytes, number: int) -> list[int]:
     if rules.comments and (not line.strip() or line.startswith(b"%")):
         return NOT_A_PAIR
     tokens = rules.plain(line + b"\n").decode(errors="backslashreplace").split()
@@ -210,7 +210,7 @@ def _read_line(source: Source, rules: Rules, line: bytes, number: int) -> list[i
     return triple
 
 
-def _outside(rules: Rules, triple: list[int]) -> tuple[int, int, int] | None:
+def _outside(rules: LineRules, triple: list[int]) -> tuple[int, int, int] | None:
     """Return the place of the first number that is out of range, with its limits."""
     limits = zip((1, 1, rules.lowest), _largest(rules), strict=True)
     for place, (low, high) in enumerate(limits):
@@ -219,7 +219,9 @@ def _outside(rules: Rules, triple: list[int]) -> tuple[int, int, int] | None:
     return None
 
 
-def triple_matrix(source: Source, rules: Rules, triples: I32, first_line: int) -> sparse.csr_array:
+def triple_matrix(
+    source: Source, rules: LineRules, triples: I32, first_line: int
+) -> sparse.csr_array:
     """Return the counts in document order, stored zeros left out.
 
     triples: as ``read_triples`` returns them, the first one from ``first_line``. Reports a pair

@@ -17,11 +17,11 @@ from hiertopics.corpus.formats.counting import (
     whole_number,
     words_of,
 )
-from hiertopics.corpus.formats.drafts import CorpusFacts, Draft
+from hiertopics.corpus.formats.drafts import CorpusDraft, CorpusFacts
 from hiertopics.corpus.formats.opening import Block, blocks, without_blank_end
 from hiertopics.corpus.formats.source import Source
 from hiertopics.corpus.formats.triples import (
-    Rules,
+    LineRules,
     draft_triples,
     read_triples,
     triple_lines,
@@ -32,7 +32,7 @@ HEADER = ("documents", "words", "pairs")
 HEADER_LINES = len(HEADER)
 
 
-class Header(NamedTuple):
+class UciHeader(NamedTuple):
     """The three numbers at the top of the file."""
 
     n_docs: int
@@ -48,7 +48,7 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
     """
     header, stream = _read_header(source, without_blank_end(blocks(source.path)))
     words = words_of(source, header.n_words, vocab, line=2)
-    rules = Rules(header.n_docs, header.n_words)
+    rules = LineRules(header.n_docs, header.n_words)
     sizes, named = (header.n_docs, header.n_words), vocab is not None
     triples = read_triples(source, rules, stream)
     _require_pairs(source, header, len(triples))
@@ -57,23 +57,23 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
         return Corpus(counts, words, notes=large_notes(*sizes, named=named))
 
 
-def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> CorpusFacts:
+def draft(source: Source, vocab: tuple[str, ...] | None, into: CorpusDraft) -> CorpusFacts:
     """Read as ``read`` does, some lines at a time."""
     header, stream = _read_header(source, without_blank_end(blocks(source.path)))
     words = words_of(source, header.n_words, vocab, line=2)
-    rules = Rules(header.n_docs, header.n_words)
+    rules = LineRules(header.n_docs, header.n_words)
     _require_pairs(source, header, draft_triples(source, rules, stream, into, HEADER_LINES + 1))
     return CorpusFacts(words)
 
 
-def _require_pairs(source: Source, header: Header, n_pairs: int) -> None:
+def _require_pairs(source: Source, header: UciHeader, n_pairs: int) -> None:
     """Report a header that announces another number of pairs."""
     if n_pairs != header.n_pairs:
         what = f"the header announces {header.n_pairs} pairs (NNZ), the file holds {n_pairs}"
         source.report(DataError(source.path, what, HEADER_LINES))
 
 
-def _read_header(source: Source, stream: Iterator[Block]) -> tuple[Header, Iterator[Block]]:
+def _read_header(source: Source, stream: Iterator[Block]) -> tuple[UciHeader, Iterator[Block]]:
     """Take the header off the stream; the first block is longer than any sound header."""
     _, block = next(stream, (1, b""))
     *head, rest = block.split(b"\n", HEADER_LINES)
@@ -91,7 +91,7 @@ def _read_header(source: Source, stream: Iterator[Block]) -> tuple[Header, Itera
     if numbers[0] > MAX_DOCS:
         what = size_announced(*numbers[:2])
         raise DataError(source.path, f"{what}; more than {MAX_DOCS} documents are not read", 1)
-    return Header(*numbers), chain([(HEADER_LINES + 1, rest)] if rest else [], stream)
+    return UciHeader(*numbers), chain([(HEADER_LINES + 1, rest)] if rest else [], stream)
 
 
 def write(corpus: Corpus, file: IO[bytes]) -> None:

@@ -83,7 +83,7 @@ def tags_of(classes: list[str]) -> Tags:
     return table.tags()
 
 
-def _read_npy(source: Source, head: bytes, file: IO[bytes]) -> Table:
+def _read_npy(source: Source, head: bytes, file: IO[bytes]) -> VectorTable:
     shape, dtype = _announced(source, head, file)
     if dtype.kind not in "biuf" or len(shape) != 2 or shape[1] == 0:
         what = f"expected rows x columns of numbers, got {dtype} of shape {shape}"
@@ -96,7 +96,7 @@ def _read_npy(source: Source, head: bytes, file: IO[bytes]) -> Table:
         return _table_of(source, _load(source, file))
 
 
-def _table_of(source: Source, stored: NDArray[np.generic]) -> Table:
+def _table_of(source: Source, stored: NDArray[np.generic]) -> VectorTable:
     rows = stored.astype(np.float64, copy=False)
     wrong = np.argwhere(~np.isfinite(rows))
     if len(wrong):
@@ -105,9 +105,9 @@ def _table_of(source: Source, stored: NDArray[np.generic]) -> Table:
         raise DataError(source.path, f"{what} (from 0)")
     label = label_index(source, rows.shape[1], None)
     if label is None:
-        return Table(rows, None, None)
+        return VectorTable(rows, None, None)
     classes = [class_name(number_text(value)) for value in rows[:, label].tolist()]
-    return Table(np.delete(rows, label, axis=1), None, classes)
+    return VectorTable(np.delete(rows, label, axis=1), None, classes)
 
 
 def _announced(
@@ -162,7 +162,7 @@ NO_NUMBER = ("nan", "inf", "infinity", "?", "na", "null", "none")
 LARGEST_CLASS = 1e15
 
 
-class Table(NamedTuple):
+class VectorTable(NamedTuple):
     """Contents of a file: rows float64 [n_rows, n_columns], column names, classes of rows."""
 
     rows: F64
@@ -189,7 +189,7 @@ class _RowBlock(NamedTuple):
     classes: list[str]
 
 
-def read_table(source: Source, file: IO[bytes]) -> Table:
+def read_table(source: Source, file: IO[bytes]) -> VectorTable:
     """Read the numbers in the text ``file``, and the class column, if one is named, separately.
 
     Raises DataError naming the line of whatever is no finite number or of another length.
@@ -207,7 +207,7 @@ def read_table(source: Source, file: IO[bytes]) -> Table:
     parts = [_read_block(source, layout, block) for block in stream]
     if not parts:
         raise DataError(source.path, "holds no rows below its header")
-    return Table(
+    return VectorTable(
         np.concatenate([part.rows for part in parts]),
         None if header is None else tuple(layout.without_label(header)),
         None if layout.label is None else [name for part in parts for name in part.classes],

@@ -82,7 +82,7 @@ class Sampled(NamedTuple):
     eta: bool
 
 
-class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
+class ChdpGibbsInference(SamplerConfig, frozen=True, kw_only=True):
     """The schedule of chdp-gibbs; raises ValueError for shards of a sampler that has none."""
 
     former: ClassVar[Former] = {
@@ -117,7 +117,7 @@ class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
         return Sampled(*(name not in self.hold for name in Sampled._fields))
 
 
-class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
+class ChdpVariationalInference(InferenceConfig, frozen=True, kw_only=True):
     """The schedule of chdp-variational."""
 
     former: ClassVar[Former] = {"inference.fit_alpha_group": Switch("alpha_group")}
@@ -157,7 +157,7 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
     ] = False
 
 
-def refuse_misfits(model: Model, inference: VariationalInference) -> None:
+def refuse_misfits(model: Model, inference: ChdpVariationalInference) -> None:
     """Raise ConfigError where method and cooperation do not fit."""
     if inference.method == "sticks" and model.maximization:
         raise ConfigError(["inference.method sticks needs model.cooperation superposition"])
@@ -165,6 +165,6 @@ def refuse_misfits(model: Model, inference: VariationalInference) -> None:
         raise ConfigError(["inference.fit_normaliser needs model.cooperation maximization"])
 
 
-VariationalSettings = SettingsOf[Model, VariationalInference]
-GibbsSettings = SettingsOf[Model, GibbsInference]
+VariationalSettings = SettingsOf[Model, ChdpVariationalInference]
+GibbsSettings = SettingsOf[Model, ChdpGibbsInference]
 ModelSettings = SettingsOf[Model, InferenceConfig]

@@ -36,8 +36,8 @@ from hiertopics.families.chdp import gibbs_kernels as kernels, maximum_kernels a
 from hiertopics.families.chdp.base_kernels import DocumentBases, Weights
 from hiertopics.families.chdp.config import GibbsSettings as Settings, Model as Model, Sampled
 from hiertopics.families.chdp.gibbs_state import (
+    ChdpDraw,
     DocumentState,
-    Draw,
     Info,
     begin,
     even_sticks,
@@ -59,12 +59,12 @@ from hiertopics.families.flat.concentrations import (
     draw_by_sticks,
     draw_concentration,
 )
-from hiertopics.families.flat.layout import Block
+from hiertopics.families.flat.layout import BlockInput
 from hiertopics.families.flat.sticks import log_remainders, redraw_order
 from hiertopics.families.flat.tokens import (
-    Documents,
-    SweepInput,
+    PieceTopics,
     Swept,
+    TokenSweepInput,
     draw_eta,
     miscounted,
     renumber,
@@ -92,7 +92,7 @@ class Local(NamedTuple):
 
 
 @dataclass(kw_only=True)
-class State(Documents, Draw):
+class State(PieceTopics, ChdpDraw):
     """A draw, its documents in pieces, with the sticks of the corpus: logits, float64 [T - 1]."""
 
     local: Pieces[Piece, Local]
@@ -137,9 +137,9 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     weights = group_weights(state, model)
     prior = (weights, state.alpha_doc, state.eta, state.eta * data.n_words)
 
-    def given(*block: int) -> SweepInput:
+    def given(*block: int) -> TokenSweepInput:
         rng = context.rng("sweep", *block)
-        return SweepInput(state.n_k, prior, inference.sweep == "dense", rng)
+        return TokenSweepInput(state.n_k, prior, inference.sweep == "dense", rng)
 
     moved = sweep(state, data.laid.word_bounds, _sweep_block, given)
     if context.iteration > inference.hyper_start:
@@ -153,7 +153,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     return state, info_of(state, moved)
 
 
-def _sweep_block(piece: Piece, local: Local, block: Block) -> Swept:
+def _sweep_block(piece: Piece, local: Local, block: BlockInput) -> Swept:
     """Sweep a block under the bases of the piece's documents."""
     weights, alpha_doc, eta, word_total = block.given.prior
     own, word = weights.with_shares(piece, local.share), np.full(len(block.rows[0]), eta)

@@ -17,7 +17,7 @@ from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.chdp import summary as common
 from hiertopics.families.chdp.base_kernels import Weights, base_rows
 from hiertopics.families.chdp.config import (
-    GibbsInference as Inference,
+    ChdpGibbsInference as Inference,
     GibbsSettings as Settings,
     Model,
 )
@@ -46,7 +46,7 @@ class DocumentState(NamedTuple):
 
 
 @dataclass(kw_only=True)
-class Draw(ABC):
+class ChdpDraw(ABC):
     """One draw. Groups are those with a training document; T is the truncation.
 
     n_wk int32 [n_words, T], n_k int64 [T]: counts. log_pi_0: float64 [T]. log_pi: float64
@@ -75,7 +75,7 @@ class Draw(ABC):
         """Return ``log_chances_of`` all documents."""
 
 
-DrawT = TypeVar("DrawT", bound=Draw)
+DrawT = TypeVar("DrawT", bound=ChdpDraw)
 
 
 class Info(NamedTuple):
@@ -108,7 +108,7 @@ def begin(
 ) -> tuple[DocumentState, dict[str, Any]]:
     """Return uniformly random topics, even weights and the start values of the config.
 
-    The second are the fields of a ``Draw``.
+    The second are the fields of a ``ChdpDraw``.
     """
     n_topics, n_groups = model.truncation, data.parents.n_groups
     z = rng.integers(n_topics, size=len(data.cells.word), dtype=np.int32)
@@ -131,24 +131,24 @@ def begin(
     }
 
 
-def weights_of(draw: Draw, data: Data, model: Model) -> Weights:
+def weights_of(draw: ChdpDraw, data: Data, model: Model) -> Weights:
     """Return the topic weights of groups and corpus as they are drawn, and the shares of links."""
     return group_weights(draw, model).with_shares(data.parents, draw.documents.share)
 
 
-def group_weights(draw: Draw, model: Model) -> Weights:
+def group_weights(draw: ChdpDraw, model: Model) -> Weights:
     """Return the topic weights of groups and corpus as they are drawn; no shares."""
     return Weights(np.exp(draw.log_pi), np.exp(draw.log_pi_0), np.empty(0), model.maximization)
 
 
-def info_of(draw: Draw, moved: int) -> Info:
+def info_of(draw: ChdpDraw, moved: int) -> Info:
     """Return the columns of metrics.jsonl; moved: tokens that changed their topic."""
     n_topics, n_topics_tables, n_topics_99, _ = topic_counts(draw.n_k, draw.n_tables)
     concentrations = (draw.alpha_doc, draw.alpha_group, draw.gamma, draw.eta)
     return Info(n_topics, n_topics_tables, n_topics_99, *concentrations, moved)
 
 
-def summarise(state: Draw, data: Data, settings: Settings, context: Context) -> Summary:
+def summarise(state: ChdpDraw, data: Data, settings: Settings, context: Context) -> Summary:
     """Return this draw's live topics as roots, theta of the documents, and the groups' weights.
 
     Under superposition the weights are their mean given the tables of this draw.
@@ -158,12 +158,12 @@ def summarise(state: Draw, data: Data, settings: Settings, context: Context) -> 
         weights = weights._replace(group=_mean_of_groups(state))
     counts = (state.documents.n_dk, state.n_wk, state.n_k)
     summary = common.summarise(
-        common.SummaryInput(*counts, weights, state.alpha_doc, state.eta), data
+        common.ChdpSummaryInput(*counts, weights, state.alpha_doc, state.eta), data
     )
     return summary.noting(*notes_on_shards(settings.inference.shards))
 
 
-def objective(state: Draw, data: Data, settings: Settings, context: Context) -> float:
+def objective(state: ChdpDraw, data: Data, settings: Settings, context: Context) -> float:
     """Return the log probability of words and topics given the groups' weights."""
     log_joint = state.log_chances(data, group_weights(state, settings.model))
     log_joint -= float(log_rising(state.alpha_doc, data.doc_lengths).sum())
@@ -191,7 +191,7 @@ def memory(corpus: Corpus, settings: Settings) -> int:
     return 16 * corpus.n_tokens + n_topics * (counts + 24)
 
 
-def _mean_of_groups(state: Draw) -> F64:
+def _mean_of_groups(state: ChdpDraw) -> F64:
     """Return E[pi_a] given the tables of each group [n_groups, T]."""
     weights = state.n_group_tables + state.alpha_group * np.exp(state.log_pi_0)
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))

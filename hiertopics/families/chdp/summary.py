@@ -27,7 +27,7 @@ PRIOR_DOCS = 0.5
 """Documents like the corpus that the mean of a group's documents is taken with."""
 
 
-class SummaryInput(NamedTuple):
+class ChdpSummaryInput(NamedTuple):
     """The result of every method, on its truncation T.
 
     n_dk [n_docs, T], n_wk [n_words, T], n_k [T]: (expected) counts. weights: (expected) topic
@@ -53,7 +53,7 @@ EXTRA = {
 """What ``infer`` needs of a tree; see ``summarise``."""
 
 
-def summarise(fitted: SummaryInput, data: Data) -> Summary:
+def summarise(fitted: ChdpSummaryInput, data: Data) -> Summary:
     """Return live topics, largest first, as roots; the others as one row outside.
 
     A topic lives with at least one expected token. The row outside is the mean of the dropped
@@ -81,7 +81,7 @@ def summarise(fitted: SummaryInput, data: Data) -> Summary:
 
 
 def _weights(
-    fitted: SummaryInput, data: Data, theta: F64, topics: TopicsBySize
+    fitted: ChdpSummaryInput, data: Data, theta: F64, topics: TopicsBySize
 ) -> dict[str, NDArray[Any]]:
     """Return the arrays of corpus and tags; a tag without a training document is as the corpus."""
     names = () if data.tags is None else data.tags.names

@@ -37,8 +37,8 @@ from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.chdp import summary as common, variational_kernels as kernels
 from hiertopics.families.chdp.base_kernels import Weights
 from hiertopics.families.chdp.config import (
+    ChdpVariationalInference as Inference,
     Model,
-    VariationalInference as Inference,
     VariationalSettings as Settings,
     refuse_misfits,
 )
@@ -57,7 +57,7 @@ from hiertopics.families.chdp.summary import infer as infer
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.concentrations import step_concentration
 from hiertopics.families.flat.kernels import PseudoCounts
-from hiertopics.families.flat.layout import Block
+from hiertopics.families.flat.layout import BlockInput
 from hiertopics.families.flat.moments import expected_tables
 from hiertopics.families.flat.sticks import best_gamma, fit_sticks, mean_weights
 from hiertopics.families.flat.summary import merge_extra, topic_counts
@@ -194,7 +194,7 @@ def _lay_prior(piece: Piece, local: Local, given: tuple[Weights, float]) -> tupl
     return local._replace(doc_prior=prior_rows(piece, local, given)), None
 
 
-def _sweep_block(piece: Piece, local: Local, block: Block) -> tuple[Local, Any]:
+def _sweep_block(piece: Piece, local: Local, block: BlockInput) -> tuple[Local, Any]:
     """Sweep a block under the prior that the piece has laid."""
     assert local.doc_prior is not None
     given = block.given._replace(prior=block.given.prior._replace(doc=local.doc_prior))
@@ -360,7 +360,7 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
     weights = weights_of(state, data, settings.model)
     eta = state.word_mass / data.n_words
     counts = (state.n_dk, state.n_wk, state.n_k)
-    return common.summarise(common.SummaryInput(*counts, weights, state.alpha_doc, eta), data)
+    return common.summarise(common.ChdpSummaryInput(*counts, weights, state.alpha_doc, eta), data)
 
 
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:

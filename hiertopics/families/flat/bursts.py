@@ -89,7 +89,7 @@ EVERY = 20
 """Iterations from one update of the concentration to the next."""
 
 
-class Plan(NamedTuple):
+class BurstPlan(NamedTuple):
     """Constants of a fit with bursts. means: E[t | c, x] of the counts that occur.
 
     concentration: where it starts. start: iterations before tables are refitted. n_aside: documents
@@ -136,7 +136,7 @@ def are_wanted(settings: Any) -> bool:
     return bool(getattr(settings.model, "bursts", "none") == "document")
 
 
-def plan(words: I32, counts: Numbers, n_docs: int, settings: Any, n_iterations: int) -> Plan:
+def plan(words: I32, counts: Numbers, n_docs: int, settings: Any, n_iterations: int) -> BurstPlan:
     """Return the plan of a fit of documents with these words and tokens of pairs [n_pairs].
 
     Without a repeated word nothing can be learned of bursts; nothing is put aside then, nor where
@@ -147,7 +147,7 @@ def plan(words: I32, counts: Numbers, n_docs: int, settings: Any, n_iterations: 
     join = int(UNTIL * n_iterations)
     wanted = min(inference.burst_aside, int(SHARE_ASIDE * n_docs))
     learns = len(found) > 0 and found[-1] > 1 and join > inference.burst_start
-    return Plan(
+    return BurstPlan(
         mean_tables(found, model.burst_discount),
         model.burst_concentration,
         inference.burst_start,

@@ -130,7 +130,7 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         check(self.seeds, self.truncation)
 
 
-class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
+class FlatVariationalInference(InferenceConfig, frozen=True, kw_only=True):
     """The schedule of the variational methods."""
 
     iterations: Iterations = 200
@@ -145,13 +145,13 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
     ] = True
 
 
-class PointInference(VariationalInference, frozen=True, kw_only=True):
+class PointInference(FlatVariationalInference, frozen=True, kw_only=True):
     """The schedule of those with point estimates."""
 
     former: ClassVar[Former] = {"inference.hyper_steps": Constant(1)}
 
 
-class PosteriorInference(VariationalInference, frozen=True, kw_only=True):
+class PosteriorInference(FlatVariationalInference, frozen=True, kw_only=True):
     """The schedule of those with whole posteriors."""
 
     hyper_every: Annotated[

@@ -26,7 +26,7 @@ from hiertopics.contract.model import Context, Sharded
 from hiertopics.corpus.data import seedwords
 from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.corpus.data.shelf import Bags
-from hiertopics.families.flat.bursts import Plan, Repeats
+from hiertopics.families.flat.bursts import BurstPlan, Repeats
 
 Local = TypeVar("Local")
 Result = TypeVar("Result")
@@ -70,7 +70,7 @@ class Data(NamedTuple):
     n_with: I64
     word_bounds: I64
     seeds: Seeds = seedwords.NONE
-    bursts: Plan | None = None
+    bursts: BurstPlan | None = None
     repeats: Repeats | None = None
 
     @property
@@ -285,7 +285,7 @@ def rounds(n_shards: int) -> list[list[tuple[int, int]]]:
     return [[(shard, (shard + turn) % n_shards) for shard in shards] for turn in shards]
 
 
-class Block(NamedTuple):
+class BlockInput(NamedTuple):
     """Input of a piece's visit to a block: its turn, the word range, the rows of its words.
 
     rows: of each table that is visited, for the piece to write to. given: what else it takes.
@@ -299,7 +299,9 @@ class Block(NamedTuple):
 
 def take_turns(
     pieces: Pieces[Any, Local],
-    visit: Callable[[Any, Local, Block], tuple[Local, tuple[tuple[NDArray[Any], ...], Result]]],
+    visit: Callable[
+        [Any, Local, BlockInput], tuple[Local, tuple[tuple[NDArray[Any], ...], Result]]
+    ],
     turn: int,
     tables: Sequence[NDArray[Any]],
     word_bounds: I64,
@@ -314,7 +316,7 @@ def take_turns(
     for number in range(n_pieces):
         span = (number + turn) % n_pieces
         rows = tuple(table[word_bounds[span] : word_bounds[span + 1]] for table in tables)
-        blocks.append(Block(turn, span, rows, given(number, span)))
+        blocks.append(BlockInput(turn, span, rows, given(number, span)))
     answers = pieces.step(visit, Each(blocks))
     for block, (moved, _) in zip(blocks, answers, strict=True):
         for old, new in zip(block.rows, moved, strict=True):

@@ -14,7 +14,7 @@ from hiertopics.base.arrays import F64, Floats
 from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.seat_kernels import (
-    Seats,
+    DocumentProcess,
     empty_slots,
     longest_of,
     put_tables,
@@ -61,7 +61,7 @@ def sweep_block(
     tables: TokenTopics,
     prior: Any,
     rng: np.random.Generator,
-    seats: Seats | None = None,
+    seats: DocumentProcess | None = None,
     held: bool = False,
     seat_rng: Any = None,
 ) -> int:
@@ -120,7 +120,7 @@ def sweep_block_by_lists(
     tables: TokenTopics,
     prior: Any,
     rng: np.random.Generator,
-    seats: Seats | None = None,
+    seats: DocumentProcess | None = None,
     held: bool = False,
     seat_rng: Any = None,
 ) -> int:

@@ -35,7 +35,7 @@ N_STEPS = 1
 """Tables that may come or go at a pair in a sweep."""
 
 
-class Seats(NamedTuple):
+class DocumentProcess(NamedTuple):
     """The process of documents. discount: a. concentration: b. stirling: S of counts that occur."""
 
     discount: float
@@ -62,7 +62,7 @@ def tables_of_pair(z: I32, first: int, end: int) -> int:
 
 
 @kernel()
-def odds_of_another(seats: Seats, count: Int, tables: Int, all_tables: Int) -> float:
+def odds_of_another(seats: DocumentProcess, count: Int, tables: Int, all_tables: Int) -> float:
     """Return the factor of (1) for one more table of a pair of c tokens, without its word.
 
     That is S^c_{t+1} / S^c_t (b + a T). tables: t of the pair, all_tables: T of the document,
@@ -190,7 +190,7 @@ def seat_document(
     ends: F64,
     word_prior: Floats,
     word_total: float,
-    seats: Seats,
+    seats: DocumentProcess,
     rng: np.random.Generator,
 ) -> None:
     """Add or remove tables of one document.
@@ -265,7 +265,7 @@ def seat_document_by_lists(
     sums: F32,
     before: F32,
     ends: F64,
-    seats: Seats,
+    seats: DocumentProcess,
     rng: np.random.Generator,
 ) -> None:
     """Do as ``seat_document`` does, at the cost of the topics of each word.

@@ -26,7 +26,12 @@ from hiertopics.families.flat.bursts import (
     times_as_likely,
     told,
 )
-from hiertopics.families.flat.seat_kernels import Seats, are_rows, count_pairs, count_tables
+from hiertopics.families.flat.seat_kernels import (
+    DocumentProcess,
+    are_rows,
+    count_pairs,
+    count_tables,
+)
 from hiertopics.families.flat.tokens import recounted_by
 from hiertopics.numeric.pitman_yor import PitmanYor, log_stirling
 from hiertopics.numeric.pitman_yor_kernels import Stirling
@@ -42,10 +47,10 @@ EVERY = 5
 """Iterations from one draw of discount and concentration to the next."""
 
 
-def seats_of(process: PitmanYor, repeats: Repeats) -> Seats:
+def seats_of(process: PitmanYor, repeats: Repeats) -> DocumentProcess:
     """Return the numbers that a sweep needs of a process."""
     discount, concentration = process
-    return Seats(discount, concentration, log_stirling(repeats.counts, discount))
+    return DocumentProcess(discount, concentration, log_stirling(repeats.counts, discount))
 
 
 class TableHistograms(NamedTuple):

@@ -59,7 +59,7 @@ def document_weights(n_dk: Numbers, doc_prior: Floats) -> F64:
     return theta
 
 
-class Entries(NamedTuple):
+class RowEntries(NamedTuple):
     """Some sparse rows: values float64 and columns of their entries, and int64 lengths of rows."""
 
     values: F64
@@ -75,7 +75,7 @@ class EntriesWriter:
         self._lengths = [np.empty(0, np.int64)]
 
     def add(self, values: F64, columns: NDArray[np.signedinteger], lengths: I64) -> None:
-        """Add rows, as ``Entries`` holds them."""
+        """Add rows, as ``RowEntries`` holds them."""
         self._values.append(values)
         self._columns.append(columns)
         self._lengths.append(lengths)
@@ -84,12 +84,12 @@ class EntriesWriter:
         """Add those entries of rows [n, n_columns] that are ``stored``, bool of the same shape."""
         self.add(rows[stored], np.nonzero(stored)[1], stored.sum(axis=1))
 
-    def done(self) -> Entries:
+    def done(self) -> RowEntries:
         """Return all rows that were added."""
-        return Entries(self._values.done(), self._columns.done(), np.concatenate(self._lengths))
+        return RowEntries(self._values.done(), self._columns.done(), np.concatenate(self._lengths))
 
 
-def stacked_rows(parts: Sequence[Entries], n_columns: int, room: Room) -> sparse.csr_array:
+def stacked_rows(parts: Sequence[RowEntries], n_columns: int, room: Room) -> sparse.csr_array:
     """Return the rows of all parts in order, float64 CSR; a single part is not copied.
 
     room: where several are put together.

@@ -18,7 +18,7 @@ TOKENS_AT_ONCE = 1 << 18
 """Tokens that are in memory at a time, a longer document apart."""
 
 
-class Words(NamedTuple):
+class TokenRanges(NamedTuple):
     """The corpus: documents as ranges of pairs, pairs as ranges of equal tokens.
 
     pair_ptr: int64 [n_docs + 1]. word: int32 [n_pairs]. token_ptr: int64 [n_pairs + 1].
@@ -36,7 +36,7 @@ class Data(NamedTuple):
     document has.
     """
 
-    words: Words
+    words: TokenRanges
     n_docs: int
     n_words: int
     n_tokens: int
@@ -59,7 +59,7 @@ def lay_out(corpus: Bags) -> Data:
         word.append(block.indices)
         token_ptr.append(ends)
         n_tokens = int(ends[-1]) if len(ends) else n_tokens
-    words = Words(_starts(corpus.doc_pairs), word.done(), token_ptr.done())
+    words = TokenRanges(_starts(corpus.doc_pairs), word.done(), token_ptr.done())
     shelf = corpus.bare(0, corpus.n_docs) if isinstance(corpus, Shelf) else None
     return Data(words, corpus.n_docs, corpus.n_words, n_tokens, shelf)
 
@@ -72,7 +72,7 @@ class PieceDocuments(NamedTuple):
     """
 
     docs: I64
-    words: Words | None
+    words: TokenRanges | None
     shelf: Shelf | None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -87,7 +87,7 @@ class PieceDocuments(NamedTuple):
         """The room for arrays by token."""
         return Room() if self.shelf is None else self.shelf.room
 
-    def blocks(self) -> Iterator[tuple[slice, Words]]:
+    def blocks(self) -> Iterator[tuple[slice, TokenRanges]]:
         """Yield the words of some documents after the other, and which these are."""
         for first, last in spans(self._lengths()):
             inside = slice(first, last)
@@ -97,7 +97,7 @@ class PieceDocuments(NamedTuple):
                 rows = self.shelf.counts_of(self.docs[inside])
                 yield (
                     inside,
-                    Words(rows.indptr.astype(np.int64), rows.indices, _starts(rows.data)),
+                    TokenRanges(rows.indptr.astype(np.int64), rows.indices, _starts(rows.data)),
                 )
 
     def _lengths(self) -> I64:
@@ -112,7 +112,7 @@ def part_of(data: Data, docs: I64) -> PieceDocuments:
     return PieceDocuments(docs, data.words, data.shelf)
 
 
-def doc_lengths(words: Words) -> I64:
+def doc_lengths(words: TokenRanges) -> I64:
     """Return the tokens of each document, int64 [n_docs]."""
     return np.diff(words.token_ptr[words.pair_ptr])
 
@@ -127,16 +127,16 @@ def spans(lengths: I64) -> Iterator[tuple[int, int]]:
         first, before = last, int(ends[last - 1])
 
 
-def words_of(words: Words, docs: I64) -> Words:
+def words_of(words: TokenRanges, docs: I64) -> TokenRanges:
     """Return the words of some documents by themselves."""
     sizes = words.pair_ptr[docs + 1] - words.pair_ptr[docs]
     pair_ptr = _starts(sizes)
     pair = np.repeat(words.pair_ptr[docs] - pair_ptr[:-1], sizes) + np.arange(pair_ptr[-1])
     token_ptr = _starts(words.token_ptr[pair + 1] - words.token_ptr[pair])
-    return Words(pair_ptr, words.word[pair], token_ptr)
+    return TokenRanges(pair_ptr, words.word[pair], token_ptr)
 
 
-def counts_of(words: Words, n_words: int) -> sparse.csr_array:
+def counts_of(words: TokenRanges, n_words: int) -> sparse.csr_array:
     """Return words as counts again, float64 CSR [n_docs, n_words]."""
     cells = (np.diff(words.token_ptr).astype(np.float64), words.word, words.pair_ptr)
     return sparse.csr_array(cells, shape=(len(words.pair_ptr) - 1, n_words))

@@ -19,7 +19,7 @@ from hiertopics.contract.model import Backend, Context, PerChain
 from hiertopics.corpus.data.seedwords import NONE, Seeds
 from hiertopics.families.flat import sampler_kernels, token_kernels as kernels
 from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR, draw_concentration
-from hiertopics.families.flat.layout import Block, take_turns
+from hiertopics.families.flat.layout import BlockInput, take_turns
 from hiertopics.families.flat.summary import LIVE_TOKENS, merge_extra
 from hiertopics.families.flat.token_kernels import TokenTopics
 
@@ -43,10 +43,10 @@ class DrawInPieces(FlatDraw, Protocol):
 DrawT = TypeVar("DrawT", bound=FlatDraw)
 Recounted = Callable[[Any, Any, tuple[int, int]], tuple[bool, I32]]
 Swept = tuple[Any, tuple[tuple[I32, ...], tuple[int, I64]]]
-Visit = Callable[[Any, Any, Block], Swept]
+Visit = Callable[[Any, Any, BlockInput], Swept]
 
 
-class Documents:
+class PieceTopics:
     """Topics of tokens, or of tables, and counts of documents, which pieces keep."""
 
     local: Pieces[Any, Any]
@@ -62,7 +62,7 @@ class Documents:
         return joined(self.local, "n_dk")
 
 
-class SweepInput(NamedTuple):
+class TokenSweepInput(NamedTuple):
     """Input of a block's sweep.
 
     n_k: int64 [T], totals of topics. prior: what the kernel takes of the priors. dense: whether
@@ -93,14 +93,16 @@ def sweep(
     return total
 
 
-def sweep_block(piece: Any, local: Any, block: Block, prior: Any = None) -> Swept:
-    """Sweep a block of flat topics. prior: of the piece; None: that of ``SweepInput``."""
+def sweep_block(piece: Any, local: Any, block: BlockInput, prior: Any = None) -> Swept:
+    """Sweep a block of flat topics. prior: of the piece; None: that of ``TokenSweepInput``."""
     dense = block.given.dense
     visit = sampler_kernels.sweep_block if dense else sampler_kernels.sweep_block_by_lists
     return swept_by(visit, piece, local, block, block.given.prior if prior is None else prior)
 
 
-def swept_by(visit: Callable[..., int], piece: Any, local: Any, block: Block, prior: Any) -> Swept:
+def swept_by(
+    visit: Callable[..., int], piece: Any, local: Any, block: BlockInput, prior: Any
+) -> Swept:
     """Sweep a block by a kernel; answer with the tokens that moved and the change of the totals."""
     (n_wk,), given = block.rows, block.given
     n_k = given.n_k.copy()

@@ -22,7 +22,7 @@ from hiertopics.families.flat import kernels, moments
 from hiertopics.families.flat.config import ModelSettings
 from hiertopics.families.flat.kernels import ExpectedCounts, PseudoCounts
 from hiertopics.families.flat.layout import (
-    Block,
+    BlockInput,
     Data,
     InCells,
     build_piece,
@@ -37,7 +37,7 @@ from hiertopics.settings.config import InferenceConfig
 
 Table = Floats
 SeededSettings = Settings[SeedSettings, InferenceConfig]
-Visit = Callable[[Any, Any, Block], tuple[Any, Any]]
+Visit = Callable[[Any, Any, BlockInput], tuple[Any, Any]]
 RowsOfPairs = Callable[[InCells, Any, int, int], Table]
 """From a piece, a message and a range of its documents to q(z) of their pairs [n, T]."""
 
@@ -110,7 +110,7 @@ class SweepVariant(NamedTuple):
     sized: Callable[[Any, Data], Data] = lambda state, data: data
 
 
-class SweepInput(NamedTuple):
+class PairSweepInput(NamedTuple):
     """Input of a block's sweep besides rows of words: topic totals [T] and pseudo-counts.
 
     more: what else its task wants.
@@ -238,7 +238,7 @@ def sweep(
             turn,
             (state.n_wk, seen_wk),
             data.word_bounds,
-            lambda *block: SweepInput(state.n_k + seeded, priors(*block), more(*block)),
+            lambda *block: PairSweepInput(state.n_k + seeded, priors(*block), more(*block)),
         )
         for moved in moves:
             state.n_k += moved
@@ -257,21 +257,21 @@ def prior_of_blocks(pseudo_counts: PseudoCounts, data: Data) -> Callable[[int, i
 
 
 def sweep_block(
-    piece: InCells, local: Any, block: Block
+    piece: InCells, local: Any, block: BlockInput
 ) -> tuple[Any, tuple[tuple[Table, ...], F64]]:
     """Sweep a block; answer with the move of the topic totals."""
     return _swept(kernels.sweep_block, piece, local, block)
 
 
 def sweep_block_in_fixed_order(
-    piece: InCells, local: Any, block: Block
+    piece: InCells, local: Any, block: BlockInput
 ) -> tuple[Any, tuple[tuple[Table, ...], F64]]:
     """Do as ``sweep_block`` does, with the same bits on every processor (docs/runs.md)."""
     return _swept(kernels.sweep_block_in_fixed_order, piece, local, block)
 
 
 def _swept(
-    kernel: Callable[..., int], piece: InCells, local: Any, block: Block
+    kernel: Callable[..., int], piece: InCells, local: Any, block: BlockInput
 ) -> tuple[Any, tuple[tuple[Table, ...], F64]]:
     n_wk, seen_wk = block.rows
     seen_dk = local.seen_dk
@@ -330,7 +330,7 @@ def recount(state: Responsibilities, data: Data, visit: Visit | None = None) -> 
 
 
 def recount_block(
-    piece: InCells, local: Any, block: Block
+    piece: InCells, local: Any, block: BlockInput
 ) -> tuple[Any, tuple[tuple[Table, ...], None]]:
     """Add the pairs of a block to the counts of its documents and words."""
     if block.turn == 0:
@@ -358,21 +358,21 @@ def spread(state: Responsibilities, data: Data, visit: Visit | None = None) -> T
 
 
 def spread_block(
-    piece: InCells, local: Any, block: Block
+    piece: InCells, local: Any, block: BlockInput
 ) -> tuple[Any, tuple[tuple[Table, ...], None]]:
     """Add the pairs of a block to Var[n_dk] and Var[n_wk]."""
     return _spread_by(moments.spread_block, piece, local, block)
 
 
 def spread_block_in_fixed_order(
-    piece: InCells, local: Any, block: Block
+    piece: InCells, local: Any, block: BlockInput
 ) -> tuple[Any, tuple[tuple[Table, ...], None]]:
     """Do as ``spread_block`` does, with the same bits on every processor (docs/runs.md)."""
     return _spread_by(moments.spread_block_in_fixed_order, piece, local, block)
 
 
 def _spread_by(
-    kernel: Callable[..., None], piece: InCells, local: Any, block: Block
+    kernel: Callable[..., None], piece: InCells, local: Any, block: BlockInput
 ) -> tuple[Any, tuple[tuple[Table, ...], None]]:
     var_dk = local.var_dk
     if block.turn == 0 or var_dk is None:

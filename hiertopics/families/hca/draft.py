@@ -15,7 +15,7 @@ OUT = ROOT - 1
 
 
 @dataclass
-class Draft:
+class VectorTreeDraft:
     """A tree with rows on its slots; numbers of nodes stay while it is changed, 0 is the root.
 
     parent: of each node, -1 for the root, -2 for one that was taken out. axes: the means of the
@@ -101,12 +101,14 @@ def leading_axis(rows: F64) -> F64:
     return np.asarray(axes[:, -1] * np.sqrt(max(strength[-1], 0.0)))
 
 
-def draft_of(state: State, rows: F64, slot: I64) -> Draft:
+def draft_of(state: State, rows: F64, slot: I64) -> VectorTreeDraft:
     """Return a draft of the tree as it is; rows: as they were read."""
-    return Draft(state.parent.tolist(), list(state.mean), slot, rows - state.mu, state.depth)
+    return VectorTreeDraft(
+        state.parent.tolist(), list(state.mean), slot, rows - state.mu, state.depth
+    )
 
 
-def state_of_draft(draft: Draft, state: State, gamma: float) -> State:
+def state_of_draft(draft: VectorTreeDraft, state: State, gamma: float) -> State:
     """Return a state with the draft's tree; mean and noise are those of ``state``.
 
     Sticks are refitted to the rows as the draft has them, heavier siblings first.

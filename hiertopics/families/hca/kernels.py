@@ -18,7 +18,7 @@ RARE = 1e-14
 """Chances below this add nothing to sums."""
 
 
-class Globals(NamedTuple):
+class VectorGlobals(NamedTuple):
     """Global input of a local step, E tau the expected noise precision.
 
     path: int32 [n_slots, depth], -1 outside. axes: [n_columns, n_nodes], the node vectors' means.
@@ -36,7 +36,7 @@ class Globals(NamedTuple):
     base: F64
 
 
-class Sums(NamedTuple):
+class RowSums(NamedTuple):
     """Sums over rows, filled in place.
 
     slot [n_slots]: rows. second [n_nodes, n_nodes]: products of coordinates. first [n_nodes]:
@@ -52,7 +52,7 @@ class Sums(NamedTuple):
 
 
 @kernel()
-def project(row: F64, given: Globals, onto: F64) -> float:
+def project(row: F64, given: VectorGlobals, onto: F64) -> float:
     """Set ``onto`` [n_nodes] to the products of a row with all axes; return its squared length.
 
     The row is taken relative to the centre.
@@ -83,7 +83,7 @@ def softmax(scores: F64) -> float:
 
 
 @kernel()
-def weigh(onto: F64, length: float, given: Globals, scores: F64) -> None:
+def weigh(onto: F64, length: float, given: VectorGlobals, scores: F64) -> None:
     """Set ``scores`` to log S of slots, coordinates at their best in each.
 
     onto, length: from ``project``.
@@ -107,7 +107,7 @@ def weigh(onto: F64, length: float, given: Globals, scores: F64) -> None:
 
 
 @kernel()
-def structured_step(rows: F64, first: int, last: int, given: Globals, sums: Sums) -> float:
+def structured_step(rows: F64, first: int, last: int, given: VectorGlobals, sums: RowSums) -> float:
     """Add up rows ``first`` to ``last``; return their share of the bound."""
     n_slots, depth = given.path.shape
     onto, chances = np.empty(given.axes.shape[1]), np.empty(n_slots)
@@ -154,7 +154,7 @@ def structured_step(rows: F64, first: int, last: int, given: Globals, sums: Sums
 
 
 @kernel()
-def add_products(weighted: F64, row: F64, sums: Sums) -> None:
+def add_products(weighted: F64, row: F64, sums: RowSums) -> None:
     """Add a row's coordinates, ``weighted`` by chance [n_nodes], to ``first`` and ``cross``."""
     for node in range(weighted.shape[0]):
         if weighted[node] != 0.0:
@@ -164,7 +164,7 @@ def add_products(weighted: F64, row: F64, sums: Sums) -> None:
 
 
 @kernel()
-def structured_scores(rows: F64, given: Globals, scores: F64) -> None:
+def structured_scores(rows: F64, given: VectorGlobals, scores: F64) -> None:
     """Set ``scores`` [n_rows, n_slots] to log S of each row."""
     onto = np.empty(given.axes.shape[1])
     for doc in range(rows.shape[0]):
@@ -216,7 +216,7 @@ def scratch_for(n_nodes: int, depth: int) -> RowScratch:
 
 
 @kernel()
-def place(chances: F64, given: Globals, scratch: RowScratch) -> float:
+def place(chances: F64, given: VectorGlobals, scratch: RowScratch) -> float:
     """Set mean and cover of a row's coordinates to their best given q of slots.
 
     ``scratch.onto`` is from ``project``; ``passing`` becomes the nodes' marginals. Returns KL of
@@ -252,7 +252,7 @@ def place(chances: F64, given: Globals, scratch: RowScratch) -> float:
 
 
 @kernel()
-def score(length: float, given: Globals, scratch: RowScratch) -> None:
+def score(length: float, given: VectorGlobals, scratch: RowScratch) -> None:
     """Set ``scratch.scores`` to LM plus the expected log density of a row in each slot."""
     n_slots, depth = given.path.shape
     for slot in range(n_slots):
@@ -269,7 +269,7 @@ def score(length: float, given: Globals, scratch: RowScratch) -> None:
 
 @kernel()
 def meanfield_step(
-    rows: F64, first: int, last: int, chances: F64, given: Globals, rounds: int, sums: Sums
+    rows: F64, first: int, last: int, chances: F64, given: VectorGlobals, rounds: int, sums: RowSums
 ) -> float:
     """Settle rows ``first`` to ``last`` in some rounds and add them up.
 
@@ -300,7 +300,9 @@ def meanfield_step(
 
 
 @kernel()
-def _add(chances: F64, given: Globals, scratch: RowScratch, weighted: F64, sums: Sums) -> None:
+def _add(
+    chances: F64, given: VectorGlobals, scratch: RowScratch, weighted: F64, sums: RowSums
+) -> None:
     """Add a row's coordinates to the sums; ``weighted`` becomes its mean at every node."""
     n_slots, depth = given.path.shape
     weighted[:] = 0.0
@@ -325,7 +327,9 @@ def _add(chances: F64, given: Globals, scratch: RowScratch, weighted: F64, sums:
 
 
 @kernel()
-def meanfield_scores(rows: F64, chances: F64, given: Globals, rounds: int, scores: F64) -> None:
+def meanfield_scores(
+    rows: F64, chances: F64, given: VectorGlobals, rounds: int, scores: F64
+) -> None:
     """Set ``scores`` [n_rows, n_slots] to log S after some rounds that start at ``chances``.
 
     ``chances`` stay as they are.

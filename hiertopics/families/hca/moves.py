@@ -17,7 +17,7 @@ import numpy as np
 from hiertopics.base.arrays import F64, I64
 from hiertopics.contract.model import Context
 from hiertopics.families.hca.config import Settings
-from hiertopics.families.hca.draft import Draft, draft_of, state_of_draft
+from hiertopics.families.hca.draft import VectorTreeDraft, draft_of, state_of_draft
 from hiertopics.families.hca.state import (
     Data,
     State,
@@ -42,7 +42,7 @@ CHOICES = 4
 """What is to be split or taken out is drawn from so many of the best."""
 
 
-class RoundResult(NamedTuple):
+class HcaRoundResult(NamedTuple):
     """The state after a round, and how many moves were tried and kept."""
 
     state: State
@@ -58,7 +58,9 @@ def sweep(state: State, data: Data, settings: Settings) -> F64:
     return sums.slot
 
 
-def round_of_moves(state: State, data: Data, settings: Settings, context: Context) -> RoundResult:
+def round_of_moves(
+    state: State, data: Data, settings: Settings, context: Context
+) -> HcaRoundResult:
     """Prune, merge and try some random changes, one after the other."""
     rng = context.rng("moves")
     n_tried = n_kept = 0
@@ -74,10 +76,10 @@ def round_of_moves(state: State, data: Data, settings: Settings, context: Contex
             state, kept = _better(state, draft, data, settings)
             n_tried += 1
             n_kept += kept
-    return RoundResult(state, n_tried, n_kept)
+    return HcaRoundResult(state, n_tried, n_kept)
 
 
-def prune(draft: Draft, chances: F64) -> int:
+def prune(draft: VectorTreeDraft, chances: F64) -> int:
     """Take out the leaves that hold next to no row; return how many."""
     mass = chances.sum(axis=0)
     rare = [node for node in draft.live if draft.is_leaf(node) and mass[node] < PRUNE_BELOW]
@@ -86,7 +88,7 @@ def prune(draft: Draft, chances: F64) -> int:
     return len(rare)
 
 
-def merge_alike(draft: Draft, chances: F64) -> int:
+def merge_alike(draft: VectorTreeDraft, chances: F64) -> int:
     """Merge pairs of paths that have the same rows by cosine; return how many."""
     leaves = np.array([node for node in draft.live if draft.is_leaf(node)], dtype=np.int64)
     # Siblings stand by weight, but cousins may not.
@@ -99,7 +101,9 @@ def merge_alike(draft: Draft, chances: F64) -> int:
     return len(pairs)
 
 
-def _changed(draft: Draft, scores: F64, most_nodes: int, rng: np.random.Generator) -> bool:
+def _changed(
+    draft: VectorTreeDraft, scores: F64, most_nodes: int, rng: np.random.Generator
+) -> bool:
     """Change the draft in a way drawn at random, within ``most_nodes``, if there is one."""
     n_nodes = len(draft.live)
     known = kinds(draft.depth)
@@ -113,7 +117,9 @@ def _changed(draft: Draft, scores: F64, most_nodes: int, rng: np.random.Generato
     return len(draft.live) <= most_nodes
 
 
-def _better(state: State, draft: Draft, data: Data, settings: Settings) -> tuple[State, bool]:
+def _better(
+    state: State, draft: VectorTreeDraft, data: Data, settings: Settings
+) -> tuple[State, bool]:
     """Return the better of tree and draft after some sweeps of both, and whether it is new."""
     values, swept = [], [copy.deepcopy(state), state_of_draft(draft, state, settings.model.gamma)]
     for each in swept:
@@ -124,7 +130,7 @@ def _better(state: State, draft: Draft, data: Data, settings: Settings) -> tuple
     return swept[int(kept)], kept
 
 
-def split(draft: Draft, rng: np.random.Generator) -> bool:
+def split(draft: VectorTreeDraft, rng: np.random.Generator) -> bool:
     """Split a slot that its axes fit badly.
 
     A leaf gets a sibling, with half of its rows: those on one side of what they vary most in
@@ -155,7 +161,7 @@ def split(draft: Draft, rng: np.random.Generator) -> bool:
     return True
 
 
-def transfer(draft: Draft, rng: np.random.Generator) -> bool:
+def transfer(draft: VectorTreeDraft, rng: np.random.Generator) -> bool:
     """Hang a node from another parent of the same level."""
     level = int(rng.integers(2, draft.depth))
     nodes, parents = draft.at(level), draft.at(level - 1)
@@ -170,7 +176,7 @@ def transfer(draft: Draft, rng: np.random.Generator) -> bool:
     return True
 
 
-def divide(draft: Draft, rng: np.random.Generator) -> bool:
+def divide(draft: VectorTreeDraft, rng: np.random.Generator) -> bool:
     """Give some of the children of a node a parent of their own beside it."""
     level = int(rng.integers(1, draft.depth - 1))
     wide = [node for node in draft.at(level) if len(draft.children(node)) > 1]
@@ -185,7 +191,7 @@ def divide(draft: Draft, rng: np.random.Generator) -> bool:
     return True
 
 
-def join(draft: Draft, rng: np.random.Generator) -> bool:
+def join(draft: VectorTreeDraft, rng: np.random.Generator) -> bool:
     """Put the children of two siblings under one."""
     level = int(rng.integers(1, draft.depth - 1))
     families = [draft.children(above) for above in draft.at(level - 1)]
@@ -201,7 +207,7 @@ def join(draft: Draft, rng: np.random.Generator) -> bool:
     return True
 
 
-def drop(draft: Draft, scores: F64, rng: np.random.Generator) -> bool:
+def drop(draft: VectorTreeDraft, scores: F64, rng: np.random.Generator) -> bool:
     """Take out a leaf that is missed little, its rows going to the next best slots.
 
     scores: [n_docs, n_old] of the nodes that were there at first; new ones stay.
@@ -221,12 +227,12 @@ def drop(draft: Draft, scores: F64, rng: np.random.Generator) -> bool:
     return True
 
 
-def kinds(depth: int) -> list[Callable[[Draft, np.random.Generator], bool]]:
+def kinds(depth: int) -> list[Callable[[VectorTreeDraft, np.random.Generator], bool]]:
     """Return the changes that a tree of some depth can undergo, split as often as all others."""
     return [split, split, split, transfer, divide, join] if depth > 2 else [split]
 
 
-def _open_path(draft: Draft, node: int, docs: I64) -> None:
+def _open_path(draft: VectorTreeDraft, node: int, docs: I64) -> None:
     while not draft.is_leaf(node):
         node = draft.add(node)
         draft.slot[docs] = node

@@ -13,7 +13,7 @@ from hiertopics.base.arrays import F64, I64
 from hiertopics.contract.model import Context
 from hiertopics.corpus.data.tree import ROOT
 from hiertopics.families.hca.config import Model, Settings
-from hiertopics.families.hca.draft import Draft, state_of_draft
+from hiertopics.families.hca.draft import VectorTreeDraft, state_of_draft
 from hiertopics.families.hca.state import Data, State, in_pieces
 
 DOCS_PER_LEAF = 10
@@ -26,7 +26,7 @@ def first_state(kind: type[State], data: Data, settings: Settings, context: Cont
     centre = data.total / max(data.n_docs, 1)
     nowhere = np.zeros(data.n_docs, dtype=np.int64)
     axes = [np.zeros(data.n_columns)]
-    draft = Draft([ROOT], axes, nowhere, data.rows - centre, model.depth)
+    draft = VectorTreeDraft([ROOT], axes, nowhere, data.rows - centre, model.depth)
     if inference.start == "clusters":
         _from_clusters(draft, widths(model, data.n_docs), context.rng("clusters"))
     elif inference.start == "residuals":
@@ -56,7 +56,7 @@ def widths(model: Model, n_docs: int) -> list[int]:
     return [min(width, found[-1]) for width in found]
 
 
-def _add_levels(draft: Draft, level_widths: list[int]) -> list[int]:
+def _add_levels(draft: VectorTreeDraft, level_widths: list[int]) -> list[int]:
     """Add the levels below the root, children spread evenly; return the nodes of the last one."""
     above = [0]
     for width in level_widths[1:]:
@@ -64,7 +64,9 @@ def _add_levels(draft: Draft, level_widths: list[int]) -> list[int]:
     return above
 
 
-def _from_clusters(draft: Draft, level_widths: list[int], rng: np.random.Generator) -> None:
+def _from_clusters(
+    draft: VectorTreeDraft, level_widths: list[int], rng: np.random.Generator
+) -> None:
     """Cut rows into as many clusters as there are leaves, like ones under the same parents."""
     cluster = _clusters(draft.rows, level_widths[-1], rng)
     n_clusters = int(cluster.max(initial=0)) + 1
@@ -78,7 +80,9 @@ def _from_clusters(draft: Draft, level_widths: list[int], rng: np.random.Generat
     draft.slot[:] = leaves[rank[cluster]]
 
 
-def _from_residuals(draft: Draft, level_widths: list[int], rng: np.random.Generator) -> None:
+def _from_residuals(
+    draft: VectorTreeDraft, level_widths: list[int], rng: np.random.Generator
+) -> None:
     """From the root down, cut the rows of each node into clusters of what its axes leave."""
     draft.lay(0)
     for level, width in enumerate(level_widths[1:]):
@@ -120,7 +124,12 @@ def _far_apart(rows: F64, n_wanted: int, rng: np.random.Generator) -> F64:
 
 
 def _made(
-    kind: type[State], draft: Draft, data: Data, centre: F64, settings: Settings, context: Context
+    kind: type[State],
+    draft: VectorTreeDraft,
+    data: Data,
+    centre: F64,
+    settings: Settings,
+    context: Context,
 ) -> State:
     """Return the state of a draft; noise is what the axes leave of the rows."""
     model = settings.model

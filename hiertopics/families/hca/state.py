@@ -20,13 +20,19 @@ from hiertopics.contract.engine import Each, Pieces, as_given, cut, stacked
 from hiertopics.contract.model import Context
 from hiertopics.families.hca.config import Model
 from hiertopics.families.hca.kernels import (
-    Globals,
-    Sums,
+    RowSums,
+    VectorGlobals,
     softmax,
     structured_scores,
     structured_step,
 )
-from hiertopics.families.nested.slots import Nodes, fit_sticks, log_masses, nodes_of, sticks_term
+from hiertopics.families.nested.slots import (
+    SlotNodes,
+    fit_sticks,
+    log_masses,
+    nodes_of,
+    sticks_term,
+)
 from hiertopics.families.nested.tree_state import TreeState
 from hiertopics.numeric.priors import GammaPrior
 
@@ -85,7 +91,7 @@ class State(TreeState):
         return self.depth
 
     @property
-    def nodes(self) -> Nodes:
+    def nodes(self) -> SlotNodes:
         """The tree's shape."""
         return nodes_of(self.parent, self.depth)
 
@@ -104,14 +110,14 @@ class State(TreeState):
         """Return the first state of pieces, by name, for a tree of one node."""
         return {}
 
-    def globals(self, model: Model, log_mass: F64 | None = None) -> Globals:
+    def globals(self, model: Model, log_mass: F64 | None = None) -> VectorGlobals:
         """Return the globals that local steps need; see ``globals_of``."""
         given = globals_of(self, model, log_mass)
         return given._replace(base=given.base + 0.5 * np.linalg.slogdet(given.cover)[1])
 
-    def given(self, model: Model, rounds: int) -> PassMessage:
+    def given(self, model: Model, rounds: int) -> RowPassMessage:
         """Return the message of a pass to the rows."""
-        return PassMessage(self.globals(model), rounds, _visit, _scores)
+        return RowPassMessage(self.globals(model), rounds, _visit, _scores)
 
     def slot_chances(self, model: Model) -> F64:
         """Return q of slots for the training rows, float64 [n_docs, n_nodes]."""
@@ -145,7 +151,7 @@ def in_pieces(kind: type[State], data: Data, context: Context) -> Pieces[DataRow
     return context.place(as_they_are, parts_of(data), as_given, Each(states))
 
 
-def globals_of(state: State, model: Model, log_mass: F64 | None = None) -> Globals:
+def globals_of(state: State, model: Model, log_mass: F64 | None = None) -> VectorGlobals:
     """Return the globals that local steps need under mean field.
 
     log_mass: of slots, where the sticks do not tell.
@@ -166,22 +172,22 @@ def globals_of(state: State, model: Model, log_mass: F64 | None = None) -> Globa
     noise = e_log_precision - LOG_2_PI - precision * state.mu_variance
     base = log_mass + 0.5 * n_columns * noise
     axes = np.ascontiguousarray(state.mean.T)
-    return Globals(path, axes, state.mu, precision, of_path, cover, base)
+    return VectorGlobals(path, axes, state.mu, precision, of_path, cover, base)
 
 
-class PassMessage(NamedTuple):
+class RowPassMessage(NamedTuple):
     """Message of a pass to the rows. rounds: local rounds under mean field; 0 moves nothing.
 
     visit: does the local step of some rows in place. scores: writes log S of the slots.
     """
 
-    globals: Globals
+    globals: VectorGlobals
     rounds: int
-    visit: Callable[[DataRows, Any, PassMessage, Sums], float]
-    scores: Callable[[DataRows, Any, PassMessage, F64], None]
+    visit: Callable[[DataRows, Any, RowPassMessage, RowSums], float]
+    scores: Callable[[DataRows, Any, RowPassMessage, F64], None]
 
 
-def local_pass(state: State, model: Model, rounds: int = 1) -> tuple[Sums, float]:
+def local_pass(state: State, model: Model, rounds: int = 1) -> tuple[RowSums, float]:
     """Do every row's local step; the per-row state changes in place.
 
     rounds: local rounds under mean field; 0 moves nothing. Returns the sums and the rows' share
@@ -199,14 +205,16 @@ def local_pass(state: State, model: Model, rounds: int = 1) -> tuple[Sums, float
     return sums, value
 
 
-def _local_step(rows: DataRows, local: Any, message: PassMessage) -> tuple[Any, tuple[Sums, float]]:
+def _local_step(
+    rows: DataRows, local: Any, message: RowPassMessage
+) -> tuple[Any, tuple[RowSums, float]]:
     return local, _summed(rows, local, message)
 
 
-def _summed(rows: DataRows, local: Any, message: PassMessage) -> tuple[Sums, float]:
+def _summed(rows: DataRows, local: Any, message: RowPassMessage) -> tuple[RowSums, float]:
     """Do the local step of a piece's rows in place, if there are rounds."""
     n_columns, n_nodes = message.globals.axes.shape
-    sums = Sums(
+    sums = RowSums(
         np.zeros(n_nodes),
         np.zeros((n_nodes, n_nodes)),
         np.zeros(n_nodes),
@@ -216,11 +224,11 @@ def _summed(rows: DataRows, local: Any, message: PassMessage) -> tuple[Sums, flo
     return sums, message.visit(rows, local, message, sums)
 
 
-def _visit(rows: DataRows, local: Local, message: PassMessage, sums: Sums) -> float:
+def _visit(rows: DataRows, local: Local, message: RowPassMessage, sums: RowSums) -> float:
     return float(structured_step(rows, 0, len(rows), message.globals, sums))
 
 
-def _scores(rows: DataRows, local: Local, message: PassMessage, scores: F64) -> None:
+def _scores(rows: DataRows, local: Local, message: RowPassMessage, scores: F64) -> None:
     structured_scores(rows, message.globals, scores)
 
 
@@ -229,7 +237,7 @@ def slot_scores(state: State, model: Model) -> F64:
     return stacked(state.local.ask(_slot_scores, state.given(model, 1)))
 
 
-def _slot_scores(rows: DataRows, local: Any, message: PassMessage) -> F64:
+def _slot_scores(rows: DataRows, local: Any, message: RowPassMessage) -> F64:
     scores = np.empty((len(rows), len(message.globals.path)))
     message.scores(rows, local, message, scores)
     return scores
@@ -273,7 +281,7 @@ def _gamma_term(prior: GammaPrior, e_log: float, e_value: float) -> float:
     return float(value)
 
 
-def refit(state: State, data: Data, sums: Sums, model: Model, vectors: str) -> None:
+def refit(state: State, data: Data, sums: RowSums, model: Model, vectors: str) -> None:
     """Set all globals to their best values for the sums of a pass.
 
     vectors: joint or separate. Vectors, mean and noise depend on one another and take turns.
@@ -285,12 +293,12 @@ def refit(state: State, data: Data, sums: Sums, model: Model, vectors: str) -> N
         update_noise(state, data, sums, model)
 
 
-def update_sticks(state: State, sums: Sums, model: Model) -> None:
+def update_sticks(state: State, sums: RowSums, model: Model) -> None:
     """Refit the sticks."""
     state.stick_a, state.stick_b = fit_sticks(state.nodes, sums.slot, model.gamma)
 
 
-def update_vectors(state: State, sums: Sums, model: Model, vectors: str) -> None:
+def update_vectors(state: State, sums: RowSums, model: Model, vectors: str) -> None:
     """Refit the nodes' vectors: all at once, or one after the other."""
     precision = state.precision
     pull = sums.cross - np.outer(sums.first, state.mu)
@@ -308,21 +316,21 @@ def update_vectors(state: State, sums: Sums, model: Model, vectors: str) -> None
     state.mean, state.cov = mean, np.diag(variance)
 
 
-def update_mean(state: State, data: Data, sums: Sums, model: Model) -> None:
+def update_mean(state: State, data: Data, sums: RowSums, model: Model) -> None:
     """Refit the mean of all rows."""
     precision = state.precision
     state.mu_variance = 1.0 / (1.0 / model.mean_variance + data.n_docs * precision)
     state.mu = state.mu_variance * precision * (data.total - sums.first @ state.mean)
 
 
-def update_noise(state: State, data: Data, sums: Sums, model: Model) -> None:
+def update_noise(state: State, data: Data, sums: RowSums, model: Model) -> None:
     """Refit the noise precision."""
     state.noise_a, state.noise_b = model.noise_prior.posterior(
         0.5 * data.n_docs * data.n_columns, 0.5 * expected_error(state, data, sums, model)
     )
 
 
-def expected_error(state: State, data: Data, sums: Sums, model: Model) -> float:
+def expected_error(state: State, data: Data, sums: RowSums, model: Model) -> float:
     """Return the sum over rows of the expected squared distance from their places on the axes."""
     n_columns = data.n_columns
     around = data.total_square - 2 * data.total @ state.mu

@@ -39,7 +39,7 @@ from hiertopics.corpus.data.tree import NODE, OUTSIDE, ROOT, Tree
 from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.families.hca import moves, starts
 from hiertopics.families.hca.config import Inference as Inference, Model as Model, Settings
-from hiertopics.families.hca.kernels import Globals, structured_scores
+from hiertopics.families.hca.kernels import VectorGlobals, structured_scores
 from hiertopics.families.hca.simulate import simulate as simulate
 from hiertopics.families.hca.state import (
     LOG_2_PI,
@@ -53,7 +53,7 @@ from hiertopics.families.hca.state import (
     slot_chances,
 )
 from hiertopics.families.nested.slots import (
-    Nodes,
+    SlotNodes,
     log_masses,
     mean_masses,
     nodes_of,
@@ -95,7 +95,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     inference = settings.inference
     slot = moves.sweep(state, data, settings)
     state = heavier_first(state, slot, settings.model.gamma)
-    made = moves.RoundResult(state, 0, 0)
+    made = moves.HcaRoundResult(state, 0, 0)
     if inference.trials and context.iteration % inference.moves_every == 0:
         made = moves.round_of_moves(state, data, settings, context)
     state = made.state
@@ -228,7 +228,7 @@ def _placed(parent: I32, depth: int, chances: F64) -> Posterior:
     return place(parent, depth, rows, np.full((rows.nnz, depth), 1.0 / depth))
 
 
-def _live(nodes: Nodes, mass: F64) -> tuple[I64, I64]:
+def _live(nodes: SlotNodes, mass: F64) -> tuple[I64, I64]:
     """Return the live nodes, and each node's nearest live self or ancestor."""
     alive = subtree_sums(nodes, mass) >= LIVE_DOCS
     alive[0] = True
@@ -238,7 +238,7 @@ def _live(nodes: Nodes, mass: F64) -> tuple[I64, I64]:
     return np.flatnonzero(alive), slot_of
 
 
-def given_by(kind: type[State], tree: Tree, settings: Settings) -> Globals:
+def given_by(kind: type[State], tree: Tree, settings: Settings) -> VectorGlobals:
     """Return the globals that local steps need, from a tree with masses in place of sticks."""
     shown = tree.kind == NODE
     n_nodes, extra = int(shown.sum()), tree.extra

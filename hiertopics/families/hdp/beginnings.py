@@ -29,7 +29,7 @@ from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.corpus.data.shelf import Bags
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.layout import (
-    Block,
+    BlockInput,
     Cells,
     Data,
     InCells,
@@ -60,7 +60,7 @@ class Local(NamedTuple):
     n_dk: I32
 
 
-class DrawInput(NamedTuple):
+class FirstTopicsInput(NamedTuple):
     """Input of the first topics' draw."""
 
     rng: np.random.Generator
@@ -105,7 +105,7 @@ def draw(data: Data, settings: Any, context: Context) -> gibbs.State:
     """
     n_topics = settings.model.truncation
     rngs = [context.rng("init", piece) for piece in range(data.cells.n_shards)]
-    messages = Each([DrawInput(rng, n_topics, data.seeds) for rng in rngs])
+    messages = Each([FirstTopicsInput(rng, n_topics, data.seeds) for rng in rngs])
     local = context.place(build_piece, parts_of(data), _begin, messages)
     n_wk = np.zeros((data.n_words, n_topics), np.int32)
     for turn in range(local.n_pieces):
@@ -123,7 +123,7 @@ def draw(data: Data, settings: Any, context: Context) -> gibbs.State:
     return drawn
 
 
-def _begin(piece: Piece, drawing: DrawInput) -> Local:
+def _begin(piece: Piece, drawing: FirstTopicsInput) -> Local:
     rng, n_topics, seeds = drawing
     tokens = _in_tokens(piece)
     z = gibbs.begin_topics(np.repeat(piece.cells.word, times_of(piece)), n_topics, seeds, rng)
@@ -146,12 +146,12 @@ def _in_tokens(piece: Piece) -> Piece:
     return Piece(blocks, blocks, piece.first_doc)
 
 
-def _count(piece: Piece, local: Local, block: Block) -> tuple[Local, Any]:
+def _count(piece: Piece, local: Local, block: BlockInput) -> tuple[Local, Any]:
     count_block(local.tokens.blocks, block.number, local.z, local.n_dk, *block.rows)
     return local, (block.rows, None)
 
 
-def _sweep_block(piece: Piece, local: Local, block: Block) -> tuple[Local, Any]:
+def _sweep_block(piece: Piece, local: Local, block: BlockInput) -> tuple[Local, Any]:
     own = gibbs.Local(local.z, local.n_dk)
     return local, sweep_block(local.tokens, own, block)[1]
 

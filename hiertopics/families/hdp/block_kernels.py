@@ -31,7 +31,7 @@ SlotTopics = NDArray[np.integer[Any]]
 """Topics of tokens; below 0 where there is no table, of documents that are bursty."""
 
 
-class SweepInput(NamedTuple):
+class BlockSweepInput(NamedTuple):
     """Fixed input of a sweep: topics, the documents' prior, and the key of its random numbers.
 
     table: float32 [n_words, n], columns times ``scale`` [n] are topics up to a factor that all
@@ -95,7 +95,7 @@ def sweep_block(
     block: int,
     before: Topics,
     after: Topics,
-    sweep_input: SweepInput,
+    sweep_input: BlockSweepInput,
     n_topics: int,
     lists: DocumentLists,
     scratch: BlockScratch,

@@ -22,14 +22,14 @@ from hiertopics.contract.model import Context
 from hiertopics.families.hdp import block_kernels as kernels
 from hiertopics.families.hdp.block_kernels import (
     BlockScratch,
+    BlockSweepInput,
     DocumentLists,
     SlotTopics,
-    SweepInput,
     SweepOutput,
     Topics,
 )
 from hiertopics.families.hdp.block_layout import Piece, room_of
-from hiertopics.families.hdp.summary import Plan, TopicTheta, weigh
+from hiertopics.families.hdp.summary import ThetaPlan, TopicTheta, weigh
 from hiertopics.families.hdp.table_kernels import SMALL
 from hiertopics.families.hdp.topic_kernels import draw_masses, draw_proportions
 from hiertopics.numeric.differences import Difference, caught_up, difference, summed
@@ -131,7 +131,7 @@ def counts_of_documents(piece: Piece, local: Any, n_topics: int) -> Iterator[I32
         yield n_dk
 
 
-def weigh_documents(piece: Piece, local: Local, message: tuple[Plan, int]) -> TopicTheta:
+def weigh_documents(piece: Piece, local: Local, message: tuple[ThetaPlan, int]) -> TopicTheta:
     """Return theta of a piece's documents. message: how, and the number of topics."""
     plan, n_topics = message
     return weigh(counts_of_documents(piece, local, n_topics), plan, beside(piece.doc))
@@ -180,7 +180,7 @@ def given(topics: F32, doc_prior: F64, table: F32, context: Context) -> Shared:
 
 def _drawn(
     arrays: Mapping[str, NDArray[Any]], recipe: Recipe, table: F32, engine: Engine
-) -> tuple[SweepInput, int]:
+) -> tuple[BlockSweepInput, int]:
     context = Context(recipe.seed, recipe.iteration, engine, chain=recipe.chain)
     word_prior = np.maximum(recipe.word_mass * arrays["tau"], LEAST_WORD_PRIOR)
     scale = draw_topics(arrays["n_wk"], word_prior, table, context)
@@ -189,13 +189,13 @@ def _drawn(
 
 def _given(
     arrays: Mapping[str, NDArray[Any]], recipe: Recipe, table: F32, engine: Engine
-) -> tuple[SweepInput, int]:
+) -> tuple[BlockSweepInput, int]:
     return held_topics(arrays, recipe, table, engine)
 
 
 def held_topics(
     arrays: Mapping[str, NDArray[Any]], recipe: Recipe, table: F32, engine: Engine
-) -> tuple[SweepInput, int]:
+) -> tuple[BlockSweepInput, int]:
     """Return the fixed input of a sweep under known topics, and the number of topics."""
     n_topics = len(recipe.doc_prior)
     table[:, :n_topics] = arrays["topics"]
@@ -244,15 +244,15 @@ def draw_topic_masses(n_wk: I32, word_prior: F64, table: F32, context: Context) 
     return total
 
 
-def hold(table: F32, scale: F32, doc_prior: F64, context: Context) -> SweepInput:
+def hold(table: F32, scale: F32, doc_prior: F64, context: Context) -> BlockSweepInput:
     """Return the fixed input of this iteration's sweep: topics in ``table``, prior [T]."""
     prior = np.zeros(len(scale), np.float32)
     prior[: len(doc_prior)] = np.maximum(doc_prior, LEAST_PRIOR)
-    return SweepInput(table, scale, prior, new_key(context.rng("sweep")))
+    return BlockSweepInput(table, scale, prior, new_key(context.rng("sweep")))
 
 
 def sweep_piece(
-    piece: Piece, local: Local, message: tuple[SweepInput, int]
+    piece: Piece, local: Local, message: tuple[BlockSweepInput, int]
 ) -> tuple[Local, SweepChanges]:
     """Redraw the topics of a piece's tokens. message: fixed input, and the number of topics."""
     held, n_topics = message
@@ -273,7 +273,7 @@ Redraw = Callable[[int, Any, DocumentLists, BlockScratch, SweepOutput], int]
 
 
 def swept(
-    piece: Piece, before: SlotTopics, held: SweepInput, n_topics: int, redraw: Redraw
+    piece: Piece, before: SlotTopics, held: BlockSweepInput, n_topics: int, redraw: Redraw
 ) -> tuple[Any, SweepChanges]:
     """Return the topics of a piece's tokens after a sweep, and what changed."""
     lists = _lists(piece, n_topics, np.dtype(topic_dtype(n_topics)))
@@ -399,7 +399,7 @@ def _lists(piece: Piece, n_topics: int, dtype: np.dtype[Any]) -> DocumentLists:
     )
 
 
-def _scratch(sweep_input: SweepInput, n_topics: int) -> BlockScratch:
+def _scratch(sweep_input: BlockSweepInput, n_topics: int) -> BlockScratch:
     width = padded(n_topics)
     return BlockScratch(
         np.zeros(width, np.float32),

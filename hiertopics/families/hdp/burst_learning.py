@@ -21,7 +21,7 @@ from hiertopics.base.arrays import F64, I32, I64, Floats
 from hiertopics.contract.model import Context
 from hiertopics.families.flat import burst_kernels
 from hiertopics.families.flat.burst_kernels import TableRule
-from hiertopics.families.flat.bursts import BURST_PRIOR, Plan, Repeats
+from hiertopics.families.flat.bursts import BURST_PRIOR, BurstPlan, Repeats
 from hiertopics.families.flat.layout import Data
 from hiertopics.families.flat.summary import document_weights
 from hiertopics.numeric.pitman_yor import PitmanYor, predictive, search
@@ -60,7 +60,7 @@ Place = Callable[[AsideDocument], F64]
 """Returns p_w of each word of a document, float64 [n_pairs], placed by what is seen of it."""
 
 
-def is_due(iteration: int, plan: Plan | Repeats) -> bool:
+def is_due(iteration: int, plan: BurstPlan | Repeats) -> bool:
     """Tell whether an iteration ends with an update of b: at times, once tables are refitted."""
     since = iteration - plan.start - 1
     return plan.every is not None and since >= 0 and since % plan.every == 0

@@ -2,7 +2,7 @@
 
 Either both are drawn, or they are learned from documents that are put aside for a part of the
 burn-in, and held once these have joined the others. What differs between samplers is how they keep
-documents: ``Documents``.
+documents: ``DocumentAccess``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class StagedDraw(seats.BurstyDraw):
     burst_stage: Annotated[int, Axes(least=0)] = DRAWN
 
 
-class Documents(NamedTuple):
+class DocumentAccess(NamedTuple):
     """How a sampler keeps documents; each field is a function of a draw or of its data.
 
     tables: of each document, int64 [n_docs], 0 where it is put aside. seated: histograms of all
@@ -55,7 +55,7 @@ def repeats_in(data: Any) -> Repeats:
     return found
 
 
-def join_where_due(state: Any, data: Any, context: Context, documents: Documents) -> None:
+def join_where_due(state: Any, data: Any, context: Context, documents: DocumentAccess) -> None:
     """Let documents join the others where it is time; what was learned of them is held then."""
     if state.burst_stage != LEARNING or context.iteration <= repeats_in(data).join:
         return
@@ -72,7 +72,7 @@ def join_where_due(state: Any, data: Any, context: Context, documents: Documents
 
 
 def redraw_process(
-    state: Any, data: Any, settings: Settings, context: Context, documents: Documents
+    state: Any, data: Any, settings: Settings, context: Context, documents: DocumentAccess
 ) -> None:
     """Learn discount and concentration, or draw them, where it is time."""
     iteration, repeats = context.iteration, repeats_in(data)
@@ -84,7 +84,7 @@ def redraw_process(
         state.redraw_process(partial(documents.seated, state), repeats, context)
 
 
-def _learn(state: Any, data: Any, context: Context, documents: Documents) -> None:
+def _learn(state: Any, data: Any, context: Context, documents: DocumentAccess) -> None:
     """Learn discount and concentration from the documents that are put aside."""
     docs = gibbs_aside.documents_aside(documents.tables(state), data)
     pairs = [documents.pairs(data, doc) for doc in docs.tolist()]
@@ -92,7 +92,7 @@ def _learn(state: Any, data: Any, context: Context, documents: Documents) -> Non
     state.burst_discount, state.burst_concentration = learned
 
 
-def _held_topics(state: Any, data: Any, documents: Documents) -> HeldTopics:
+def _held_topics(state: Any, data: Any, documents: DocumentAccess) -> HeldTopics:
     """Return the topics and priors that place documents."""
     word, doc = state.word_mass * state.tau, state.alpha * state.pi
     n_k = state.n_k + documents.seeded(state, data) + state.word_mass
@@ -100,13 +100,13 @@ def _held_topics(state: Any, data: Any, documents: Documents) -> HeldTopics:
 
 
 def columns_of(
-    state: StagedDraw, data: Any, n_tables: int, documents: Documents
+    state: StagedDraw, data: Any, n_tables: int, documents: DocumentAccess
 ) -> tuple[float, float, float, float]:
     """Return what metrics.jsonl says of bursts, see ``BurstyDraw``."""
     return state.columns(n_tables, _seen_lengths(state, data, documents), repeats_in(data))
 
 
-def _seen_lengths(state: Any, data: Any, documents: Documents) -> I64:
+def _seen_lengths(state: Any, data: Any, documents: DocumentAccess) -> I64:
     """Return the tokens of each document [n_docs], 0 where it is put aside."""
     lengths: I64 = data.doc_lengths
     if state.burst_stage != LEARNING:
@@ -115,7 +115,7 @@ def _seen_lengths(state: Any, data: Any, documents: Documents) -> I64:
 
 
 def with_bursts(
-    found: Summary, state: Any, data: Any, context: Context, documents: Documents
+    found: Summary, state: Any, data: Any, context: Context, documents: DocumentAccess
 ) -> Summary:
     """Return a summary with a and b beside the topics, and notes on them."""
     times = columns_of(state, data, int(state.n_k.sum()), documents)[-1]
@@ -125,7 +125,7 @@ def with_bursts(
     return seats.with_process(found, state.process, times, repeats_in(data), context.iteration)
 
 
-def log_chance(state: Any, data: Any, documents: Documents) -> float:
+def log_chance(state: Any, data: Any, documents: DocumentAccess) -> float:
     """Return the log probability of seatings; without documents that are put aside."""
     longer = more_than(np.bincount(_seen_lengths(state, data, documents)))
     repeats = repeats_in(data)._replace(longer=longer)
@@ -133,7 +133,7 @@ def log_chance(state: Any, data: Any, documents: Documents) -> float:
     return found
 
 
-def misstaged(state: Any, data: Any, documents: Documents) -> str | None:
+def misstaged(state: Any, data: Any, documents: DocumentAccess) -> str | None:
     """Return what is wrong with the stage of a saved draw, None if nothing is."""
     if state.burst_stage not in (DRAWN, LEARNING, HELD):
         return f"burst_stage is {state.burst_stage}, which is no stage"

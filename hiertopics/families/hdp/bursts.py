@@ -42,7 +42,7 @@ MOST_WORK = 1 << 23
 
 
 @dataclass
-class PointState(estimates.State):
+class BurstyPointState(estimates.State):
     """Point estimates, with b of bursts, and how far it is learned (``hdp.bursty``)."""
 
     burst_concentration: bursty.BurstValue
@@ -50,7 +50,7 @@ class PointState(estimates.State):
 
 
 @dataclass
-class WholeState(posteriors.State):
+class BurstyWholeState(posteriors.State):
     """Whole posteriors, with b of bursts, and how far it is learned (``hdp.bursty``)."""
 
     burst_concentration: bursty.BurstValue

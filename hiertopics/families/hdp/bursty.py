@@ -20,10 +20,10 @@ from hiertopics.contract.model import Context
 from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.families.flat import burst_kernels, variational
 from hiertopics.families.flat.burst_kernels import TableRule
-from hiertopics.families.flat.bursts import Plan
+from hiertopics.families.flat.bursts import BurstPlan
 from hiertopics.families.flat.config import ModelSettings
 from hiertopics.families.flat.kernels import ExpectedCounts, PseudoCounts
-from hiertopics.families.flat.layout import Block, Data, InCells, Piece, room_of
+from hiertopics.families.flat.layout import BlockInput, Data, InCells, Piece, room_of
 from hiertopics.families.flat.variational import Responsibilities, RowsOfPairs, SweepVariant, Table
 from hiertopics.families.hdp.burst_learning import FOLD
 
@@ -48,7 +48,7 @@ BurstValue = Annotated[float, Axes(least=POSITIVE)]
 BurstStage = Annotated[int, Axes(least=0)]
 
 
-def plan_of(data: Data) -> Plan:
+def plan_of(data: Data) -> BurstPlan:
     """Return the plan of data that were laid out for bursts."""
     assert data.bursts is not None
     return data.bursts
@@ -77,7 +77,7 @@ def by_tables(visit: Callable[..., Any]) -> Callable[..., Any]:
     return partial(_visit_tables, visit)
 
 
-def _visit_tables(visit: Callable[..., Any], piece: Piece, local: Any, block: Block) -> Any:
+def _visit_tables(visit: Callable[..., Any], piece: Piece, local: Any, block: BlockInput) -> Any:
     blocks = piece.blocks._replace(tokens=local.pair_tables)
     return visit(piece._replace(blocks=blocks), local, block)
 
@@ -150,15 +150,15 @@ def sweep(
     )
 
 
-def _sweep_block(piece: InCells, local: Local, block: Block) -> tuple[Local, Any]:
+def _sweep_block(piece: InCells, local: Local, block: BlockInput) -> tuple[Local, Any]:
     return _swept(burst_kernels.sweep_block, piece, local, block)
 
 
-def _sweep_in_fixed_order(piece: InCells, local: Local, block: Block) -> tuple[Local, Any]:
+def _sweep_in_fixed_order(piece: InCells, local: Local, block: BlockInput) -> tuple[Local, Any]:
     return _swept(burst_kernels.sweep_block_in_fixed_order, piece, local, block)
 
 
-def _swept(kernel: Any, piece: InCells, local: Local, block: Block) -> tuple[Local, Any]:
+def _swept(kernel: Any, piece: InCells, local: Local, block: BlockInput) -> tuple[Local, Any]:
     n_wk, seen_wk = block.rows
     seen_dk = local.seen_dk
     if seen_dk is None:

@@ -17,13 +17,13 @@ import numpy as np
 
 from hiertopics.base.arrays import F32, I32, I64, U8, U16, Bools
 from hiertopics.families.flat.burst_kernels import total_of
-from hiertopics.families.flat.seat_kernels import EMPTY, Seats, odds_of_another
+from hiertopics.families.flat.seat_kernels import EMPTY, DocumentProcess, odds_of_another
 from hiertopics.families.flat.sweep_kernels import last_place
 from hiertopics.families.hdp.block_kernels import (
     BlockScratch,
+    BlockSweepInput,
     DocumentLists,
     SlotTopics,
-    SweepInput,
     SweepOutput,
     Topics,
     begin_lists,
@@ -45,7 +45,7 @@ class TableInput(NamedTuple):
     unit: times the table of topics and its scale it is p(w | topic). key: of the random numbers.
     """
 
-    seats: Seats
+    seats: DocumentProcess
     held: bool
     unit: float
     key: np.uint64
@@ -57,7 +57,7 @@ def sweep_block(
     block: int,
     before: SlotTopics,
     after: SlotTopics,
-    sweep_input: SweepInput,
+    sweep_input: BlockSweepInput,
     table_input: TableInput,
     n_topics: int,
     lists: DocumentLists,
@@ -113,7 +113,7 @@ def visit_words(
     scale: F32,
     prior: F32,
     key: np.uint64,
-    seats: Seats,
+    seats: DocumentProcess,
     held: bool,
     unit: float,
     seat_key: np.uint64,

@@ -18,14 +18,14 @@ from hiertopics.base.room import beside
 from hiertopics.contract.engine import Engine, Pieces, Shared
 from hiertopics.contract.model import Context
 from hiertopics.families.flat import seats
-from hiertopics.families.flat.seat_kernels import EMPTY, Seats
+from hiertopics.families.flat.seat_kernels import EMPTY, DocumentProcess
 from hiertopics.families.flat.seats import TableHistograms
 from hiertopics.families.hdp import block_kernels, blocks, bursty_block_kernels as kernels
 from hiertopics.families.hdp.block_kernels import (
     BlockScratch,
+    BlockSweepInput,
     DocumentLists,
     SlotTopics,
-    SweepInput,
     SweepOutput,
 )
 from hiertopics.families.hdp.block_layout import Piece
@@ -44,14 +44,14 @@ class Local(NamedTuple):
     z: Annotated[SlotTopics, Axes("n_tokens", least=-1, below="truncation")]
 
 
-class TableRule(NamedTuple):
+class TableDrawRule(NamedTuple):
     """How tables come and go. held: none does."""
 
-    seats: Seats
+    seats: DocumentProcess
     held: bool
 
 
-class InitialTopics(NamedTuple):
+class InitialSlotTopics(NamedTuple):
     """First topics of a piece's slots, and a key to draw those of the other slots.
 
     aside: int64, the slots of documents that are put aside, which are empty.
@@ -68,7 +68,7 @@ def slot_dtype(n_topics: int) -> type[np.int16] | type[np.int32]:
     return np.int16 if n_topics <= np.iinfo(np.int16).max else np.int32
 
 
-def begin_tables(piece: Piece, initial: InitialTopics) -> Local:
+def begin_tables(piece: Piece, initial: InitialSlotTopics) -> Local:
     """Return the topics of a piece's slots: those that are known, the others uniformly random."""
     n_known = len(initial.topics)
     z = beside(piece.doc).empty(piece.n_tokens_in_all, slot_dtype(initial.n_topics))
@@ -82,7 +82,7 @@ def begin_tables(piece: Piece, initial: InitialTopics) -> Local:
 
 
 def drawn(
-    rule: TableRule,
+    rule: TableDrawRule,
     word_mass: float,
     doc_prior: F64,
     arrays: Mapping[str, NDArray[Any]],
@@ -94,18 +94,18 @@ def drawn(
     return Shared(_drawn, arrays, (recipe, rule), table)
 
 
-def given(rule: TableRule, topics: F32, doc_prior: F64, table: F32, context: Context) -> Shared:
+def given(rule: TableDrawRule, topics: F32, doc_prior: F64, table: F32, context: Context) -> Shared:
     """Do as ``blocks.given`` does; the sweep has tables that come and go by this rule."""
     recipe = Recipe(0.0, doc_prior, context.seed, context.iteration, context.chain)
     return Shared(_given, {"topics": topics}, (recipe, rule), table)
 
 
-Message = tuple[SweepInput, TableInput, int]
+Message = tuple[BlockSweepInput, TableInput, int]
 
 
 def _drawn(
     arrays: Mapping[str, NDArray[Any]],
-    message: tuple[Recipe, TableRule],
+    message: tuple[Recipe, TableDrawRule],
     table: F32,
     engine: Engine,
 ) -> Message:
@@ -120,7 +120,7 @@ def _drawn(
 
 def _given(
     arrays: Mapping[str, NDArray[Any]],
-    message: tuple[Recipe, TableRule],
+    message: tuple[Recipe, TableDrawRule],
     table: F32,
     engine: Engine,
 ) -> Message:
@@ -130,7 +130,7 @@ def _given(
     return held, _tables(rule, 1.0, context), n_topics
 
 
-def _tables(rule: TableRule, unit: float, context: Context) -> TableInput:
+def _tables(rule: TableDrawRule, unit: float, context: Context) -> TableInput:
     return TableInput(rule.seats, rule.held, float(unit), new_key(context.rng("tables")))
 
 

@@ -26,7 +26,7 @@ from hiertopics.families.flat.seat_kernels import begin_slots, count_tables
 from hiertopics.families.flat.summary import topic_counts
 from hiertopics.families.flat.tokens import in_chains, miscounted
 from hiertopics.families.hdp import burst_stages, gibbs, gibbs_aside
-from hiertopics.families.hdp.burst_stages import Documents, repeats_in
+from hiertopics.families.hdp.burst_stages import DocumentAccess, repeats_in
 from hiertopics.families.hdp.gibbs import Settings
 from hiertopics.families.hdp.gibbs_aside import DRAWN, LEARNING
 
@@ -124,7 +124,7 @@ def tables_of_documents(state: State) -> I64:
     return seats.tables_of_documents(state.local)
 
 
-DOCUMENTS = Documents(
+DOCUMENTS = DocumentAccess(
     tables=tables_of_documents,
     seated=lambda state, stirling: seats.seated(state.local, stirling),
     pairs=gibbs_aside.pairs_of,

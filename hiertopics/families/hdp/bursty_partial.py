@@ -27,8 +27,8 @@ from hiertopics.families.flat.prediction import BURSTS_EXTRA, EXTRA, infer_burst
 from hiertopics.families.flat.tokens import in_chains
 from hiertopics.families.hdp import burst_learning, burst_stages, bursty_blocks, partial
 from hiertopics.families.hdp.block_layout import Blocks, made_piece
-from hiertopics.families.hdp.burst_stages import Documents, repeats_in
-from hiertopics.families.hdp.bursty_blocks import InitialTopics, Local, TableRule
+from hiertopics.families.hdp.burst_stages import DocumentAccess, repeats_in
+from hiertopics.families.hdp.bursty_blocks import InitialSlotTopics, Local, TableDrawRule
 from hiertopics.families.hdp.bursty_gibbs import Info
 from hiertopics.families.hdp.gibbs import Settings
 from hiertopics.families.hdp.gibbs_aside import DRAWN, LEARNING, JoiningDocument
@@ -55,7 +55,7 @@ def init(data: Blocks, settings: Settings, context: Context) -> State:
     key = new_key(context.rng("init"))
     none = np.empty(0, bursty_blocks.slot_dtype(model.truncation))
     messages = [
-        InitialTopics(none, key, model.truncation, slots) for slots in slots_of(data, aside)
+        InitialSlotTopics(none, key, model.truncation, slots) for slots in slots_of(data, aside)
     ]
     local = context.place(made_piece, data.pieces, bursty_blocks.begin_tables, Each(messages))
     return State(
@@ -91,7 +91,8 @@ def extend_state(before: Arrays, data: Blocks, settings: Settings, context: Cont
     bounds = np.minimum(data.bounds["z"], len(known))
     none = np.empty(0, np.int64)
     messages = [
-        InitialTopics(known[first:last], key, n_topics, none) for first, last in pairwise(bounds)
+        InitialSlotTopics(known[first:last], key, n_topics, none)
+        for first, last in pairwise(bounds)
     ]
     local = context.place(made_piece, data.pieces, bursty_blocks.begin_tables, Each(messages))
     return State(
@@ -106,7 +107,7 @@ def step(state: State, data: Blocks, settings: Settings, context: Context) -> tu
     """Do one iteration; at times discount and concentration are learned or drawn."""
     repeats = repeats_in(data)
     burst_stages.join_where_due(state, data, context, DOCUMENTS)
-    rule = TableRule(seats.seats_of(state.process, repeats), context.iteration <= repeats.start)
+    rule = TableDrawRule(seats.seats_of(state.process, repeats), context.iteration <= repeats.start)
     way = partial.Sweep(
         functools.partial(bursty_blocks.drawn, rule),
         functools.partial(bursty_blocks.given, rule),
@@ -147,7 +148,7 @@ def _place(state: State, data: Blocks, joining: list[JoiningDocument]) -> None:
     state.local.step(bursty_blocks.put, Each(messages))
 
 
-DOCUMENTS = Documents(
+DOCUMENTS = DocumentAccess(
     tables=_tables,
     seated=lambda state, stirling: bursty_blocks.seated(state.local, stirling),
     pairs=_pairs,

@@ -28,7 +28,7 @@ from hiertopics.families.flat import variational
 from hiertopics.families.flat.config import ModelSettings
 from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import (
-    Block,
+    BlockInput,
     Data,
     InCells,
     build_piece,
@@ -39,15 +39,15 @@ from hiertopics.families.flat.layout import (
 )
 from hiertopics.families.flat.summary import summary_bytes
 from hiertopics.families.flat.variational import (
+    PairSweepInput,
     Responsibilities,
     ResponsibilitySource,
     RowsOfPairs,
-    SweepInput,
     Visit,
     settled,
 )
 from hiertopics.families.hdp import few_kernels as kernels
-from hiertopics.families.hdp.few_kernels import Counts, EntryCounts, Thinning
+from hiertopics.families.hdp.few_kernels import CountTables, EntryCounts, Thinning
 from hiertopics.numeric.lanes import padded
 from hiertopics.numeric.streams import new_key
 
@@ -112,12 +112,14 @@ def start(data: Data, n_topics: int, context: Context, dtype: DTypeLike) -> Resp
     keys = [(), *((piece,) for piece in range(1, data.cells.n_shards))]
     lengths = np.split(data.doc_lengths, data.cells.doc_bounds[1:-1])
     messages = [
-        DrawInput(context.rng("documents", *key), n_topics, data.seeds, n_tokens)
+        EntryDrawInput(context.rng("documents", *key), n_topics, data.seeds, n_tokens)
         for key, n_tokens in zip(keys, lengths, strict=True)
     ]
     local = context.place(build_piece, parts_of(data), _begin, Each(messages))
     n_tokens, n_pairs = by_word(data)
-    n_wk = _unlike(n_pairs, DrawInput(context.rng("init"), n_topics, data.seeds, n_tokens), Room())
+    n_wk = _unlike(
+        n_pairs, EntryDrawInput(context.rng("init"), n_topics, data.seeds, n_tokens), Room()
+    )
     for words, topics in data.seeds.homes(np.arange(data.n_words)):
         n_wk[words] = 0
         n_wk[np.ix_(words, topics)] = (n_tokens[words] / len(topics))[:, None]
@@ -162,7 +164,7 @@ def _as_known(piece: InCells, source: ResponsibilitySource) -> Local:
     return local
 
 
-class DrawInput(NamedTuple):
+class EntryDrawInput(NamedTuple):
     """Input of a draw of counts [n, T]; n_tokens: int64 [n], the sums of rows."""
 
     rng: np.random.Generator
@@ -171,7 +173,7 @@ class DrawInput(NamedTuple):
     n_tokens: I64
 
 
-def _begin(piece: InCells, drawing: DrawInput) -> Local:
+def _begin(piece: InCells, drawing: EntryDrawInput) -> Local:
     cuts = piece.cells.cuts
     n_tokens, at_home = drawing.n_tokens.copy(), []
     for pairs, topics in drawing.seeds.homes(piece.cells.word):
@@ -205,7 +207,7 @@ def begin_without_entries(piece: InCells, n_dk: Table) -> Local:
     return Local(np.empty((n_pairs, 0), kind), np.empty((n_pairs, 0), np.float32), n_dk)
 
 
-def _unlike(n_pairs: NDArray[np.signedinteger], drawing: DrawInput, room: Room) -> Table:
+def _unlike(n_pairs: NDArray[np.signedinteger], drawing: EntryDrawInput, room: Room) -> Table:
     """Return nearly equal counts [n, T]; rows sum to ``n_tokens``, columns to all the same.
 
     They are made some rows at a time.
@@ -232,7 +234,7 @@ def _unlike(n_pairs: NDArray[np.signedinteger], drawing: DrawInput, room: Room) 
     return counts
 
 
-class Visits(NamedTuple):
+class BlockTasks(NamedTuple):
     """Tasks of blocks: a pass, first entries, a sweep, recounting and variances."""
 
     pass_block: Visit
@@ -250,7 +252,7 @@ def sweep(
     *,
     indicators: bool,
     held: bool,
-    visits: Visits | None = None,
+    visits: BlockTasks | None = None,
     more: Any = None,
 ) -> Table:
     """Visit every pair once; as ``variational.sweep``, which see, but keep a few entries.
@@ -298,7 +300,9 @@ def has_entries(state: Responsibilities) -> bool:
     return state.local.state_of(0).share.shape[1] > 0
 
 
-def _pass(state: Responsibilities, data: Data, pseudo_counts: PseudoCounts, visits: Visits) -> None:
+def _pass(
+    state: Responsibilities, data: Data, pseudo_counts: PseudoCounts, visits: BlockTasks
+) -> None:
     """Make the counts anew of those that are."""
     new_wk = np.zeros_like(state.n_wk)
     data.seeds.add_to(new_wk)
@@ -311,19 +315,19 @@ def _pass(state: Responsibilities, data: Data, pseudo_counts: PseudoCounts, visi
             turn,
             (state.n_wk, new_wk),
             data.word_bounds,
-            lambda *block: SweepInput(totals, priors(*block)),
+            lambda *block: PairSweepInput(totals, priors(*block)),
         )
     state.n_wk = new_wk
     state.n_k = np.sum(state.local.step(_renew, None), axis=0)
 
 
-def pass_block(piece: InCells, local: Any, block: Block) -> tuple[Any, Any]:
+def pass_block(piece: InCells, local: Any, block: BlockInput) -> tuple[Any, Any]:
     """Add the pairs of a block to new counts, weighed by the counts before."""
     n_wk, new_wk = block.rows
     new_dk = local.new_dk
     if new_dk is None:
         new_dk = room_of(piece).zeros(local.n_dk.shape, np.float32)
-    counts = Counts(local.n_dk, n_wk, block.given.n_k)
+    counts = CountTables(local.n_dk, n_wk, block.given.n_k)
     bad_doc = kernels.pass_block(
         piece.blocks, 0, block.number, counts, block.given.prior, new_dk, new_wk
     )
@@ -338,7 +342,7 @@ def _renew(piece: InCells, local: Local, _: None) -> tuple[Local, F64]:
 
 
 def _choose(
-    state: Responsibilities, data: Data, pseudo_counts: PseudoCounts, visits: Visits, more: Any
+    state: Responsibilities, data: Data, pseudo_counts: PseudoCounts, visits: BlockTasks, more: Any
 ) -> None:
     """Choose the first entries, and count them."""
     priors = variational.prior_of_blocks(pseudo_counts, data)
@@ -350,18 +354,18 @@ def _choose(
             turn,
             (state.n_wk,),
             data.word_bounds,
-            lambda *block: SweepInput(totals, priors(*block), more(*block)),
+            lambda *block: PairSweepInput(totals, priors(*block), more(*block)),
         )
     state.n_k = np.zeros(state.n_topics)
     variational.recount(state, data, visits.recount_block)
 
 
-def choose_block(piece: InCells, local: Any, block: Block) -> tuple[Any, Any]:
+def choose_block(piece: InCells, local: Any, block: BlockInput) -> tuple[Any, Any]:
     """Choose the first entries of the pairs of a block."""
     if block.turn == 0:
         local = with_room(piece, local)
     (n_wk,) = block.rows
-    counts = Counts(local.n_dk, n_wk, block.given.n_k)
+    counts = CountTables(local.n_dk, n_wk, block.given.n_k)
     bad_doc = kernels.choose_block(
         piece.blocks,
         0,
@@ -383,7 +387,7 @@ def with_room(piece: InCells, local: Local) -> Local:
     return local._replace(topic=topic, share=share)
 
 
-def sweep_block(piece: InCells, local: Any, block: Block) -> tuple[Any, Any]:
+def sweep_block(piece: InCells, local: Any, block: BlockInput) -> tuple[Any, Any]:
     """Sweep a block; answer with the move of the topic totals."""
     _, prior, (thinning, _) = block.given
 
@@ -394,7 +398,7 @@ def sweep_block(piece: InCells, local: Any, block: Block) -> tuple[Any, Any]:
 
 
 def swept(
-    piece: InCells, local: Any, block: Block, visit: Callable[[EntryCounts, F64], int]
+    piece: InCells, local: Any, block: BlockInput, visit: Callable[[EntryCounts, F64], int]
 ) -> tuple[Any, Any]:
     """Return the state and the answer after ``visit`` has swept a block.
 
@@ -413,7 +417,7 @@ def swept(
 
 
 def recount_now_and_then(
-    state: Responsibilities, data: Data, context: Context, visits: Visits | None = None
+    state: Responsibilities, data: Data, context: Context, visits: BlockTasks | None = None
 ) -> float:
     """Recount at every tenth iteration, once there are entries; see ``variational``."""
     if not has_entries(state):
@@ -422,7 +426,7 @@ def recount_now_and_then(
     return variational.recount_now_and_then(state, data, context, recount)
 
 
-def recount_block(piece: InCells, local: Any, block: Block) -> tuple[Any, Any]:
+def recount_block(piece: InCells, local: Any, block: BlockInput) -> tuple[Any, Any]:
     """Add the pairs of a block to the counts."""
     if block.turn == 0:
         local.n_dk[:] = 0
@@ -437,7 +441,7 @@ def spread(state: Responsibilities, data: Data) -> Table:
     return variational.spread(state, data, spread_block)
 
 
-def spread_block(piece: InCells, local: Any, block: Block) -> tuple[Any, Any]:
+def spread_block(piece: InCells, local: Any, block: BlockInput) -> tuple[Any, Any]:
     """Add the pairs of a block to the variances of counts."""
     var_dk = local.var_dk
     if block.turn == 0 or var_dk is None:
@@ -465,7 +469,7 @@ def pair_bytes(n_topics: int) -> int:
     return ROOM * (4 + (2 if n_topics <= 1 << 16 else 4))
 
 
-VISITS = Visits(pass_block, choose_block, sweep_block, recount_block, spread_block)
+VISITS = BlockTasks(pass_block, choose_block, sweep_block, recount_block, spread_block)
 
 FEW = variational.SweepVariant(
     Local,

@@ -16,7 +16,7 @@ from hiertopics.base.axes import Axes
 from hiertopics.contract.model import Context
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.kernels import PseudoCounts
-from hiertopics.families.flat.layout import Block, Data, InCells, Piece
+from hiertopics.families.flat.layout import BlockInput, Data, InCells, Piece
 from hiertopics.families.hdp import bursty, few, few_kernels
 from hiertopics.families.hdp.bursty import (
     ReturnInput,
@@ -26,7 +26,7 @@ from hiertopics.families.hdp.bursty import (
     seating_of,
     tables_of_tokens,
 )
-from hiertopics.families.hdp.few import ROOM, Table, Visits, has_entries
+from hiertopics.families.hdp.few import ROOM, BlockTasks, Table, has_entries
 from hiertopics.families.hdp.few_kernels import EntryCounts
 
 
@@ -77,7 +77,7 @@ def sweep(
     )
 
 
-def _sweep_block(piece: InCells, local: Local, block: Block) -> tuple[Local, Any]:
+def _sweep_block(piece: InCells, local: Local, block: BlockInput) -> tuple[Local, Any]:
     _, prior, (thinning, seating) = block.given
     of_tables = (prior, thinning, local.pair_tables, seating)
 
@@ -87,7 +87,7 @@ def _sweep_block(piece: InCells, local: Local, block: Block) -> tuple[Local, Any
     return few.swept(piece, local, block, visit)
 
 
-VISITS = Visits(
+VISITS = BlockTasks(
     by_tables(few.pass_block),
     few.choose_block,
     _sweep_block,

@@ -282,7 +282,7 @@ def at_least_once(share: np.float32, count: Int) -> np.float32:
     return seen
 
 
-class Counts(NamedTuple):
+class CountTables(NamedTuple):
     """n_dk [n_docs, T], n_wk [n_words, T] and, float64, n_k [T]."""
 
     n_dk: Table
@@ -295,7 +295,7 @@ def pass_block(
     cells: Cells,
     doc_shard: int,
     word_shard: int,
-    counts: Counts,
+    counts: CountTables,
     pseudo_counts: PseudoCounts,
     new_dk: Table,
     new_wk: Table,
@@ -412,7 +412,7 @@ def choose_block(
     cells: Cells,
     doc_shard: int,
     word_shard: int,
-    counts: Counts,
+    counts: CountTables,
     pseudo_counts: PseudoCounts,
     thinning: Thinning,
     topics: Names,

@@ -56,8 +56,8 @@ from hiertopics.families.flat.sticks import log_remainders, redraw_order, weight
 from hiertopics.families.flat.summary import notes_on_shards, summary_bytes, topic_counts
 from hiertopics.families.flat.token_kernels import count_tokens
 from hiertopics.families.flat.tokens import (
-    Documents,
-    SweepInput,
+    PieceTopics,
+    TokenSweepInput,
     Visit,
     in_chains,
     miscounted,
@@ -157,7 +157,7 @@ class Draw:
 
 
 @dataclass(kw_only=True)
-class State(Documents, Draw):
+class State(PieceTopics, Draw):
     """A draw whose pieces have counts of documents, too.
 
     seeded: int64, the topic of each name of seed words.
@@ -258,7 +258,7 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
     """Return this draw's live topics as roots, largest first, and theta of the documents."""
     priors = (state.alpha * state.pi, state.word_mass * state.tau)
     names = data.seeds.by_topic(state.seeded)
-    fitted = common.SummaryInput(state.local, state.n_wk, state.n_k, *priors, names=names)
+    fitted = common.HdpSummaryInput(state.local, state.n_wk, state.n_k, *priors, names=names)
     return common.summarise(fitted, data.n_docs).noting(*notes_on_shards(settings.inference.shards))
 
 
@@ -314,7 +314,7 @@ def redraw_topics(
     visit: Visit = sweep_block,
     seating: Callable[..., tuple[Any, ...]] | None = None,
 ) -> int:
-    """Do a sweep; return how many tokens moved. seating: as in ``SweepInput``, by block."""
+    """Do a sweep; return how many tokens moved. seating: as in ``TokenSweepInput``, by block."""
     dense = settings.inference.sweep == "dense"
     pseudo_counts = PseudoCounts(
         state.alpha * state.pi, state.word_mass * state.tau, state.word_mass
@@ -322,10 +322,10 @@ def redraw_topics(
     priors = prior_of_blocks(pseudo_counts, data)
     seeded = data.seeds.totals(len(state.n_k), state.seeded)
 
-    def given(*block: int) -> SweepInput:
+    def given(*block: int) -> TokenSweepInput:
         of_tables = () if seating is None else seating(*block)
         rng = context.rng("sweep", *block)
-        return SweepInput(state.n_k + seeded, priors(*block), dense, rng, of_tables)
+        return TokenSweepInput(state.n_k + seeded, priors(*block), dense, rng, of_tables)
 
     return sweep(state, data.word_bounds, visit, given)
 

@@ -26,7 +26,7 @@ Settings = SettingsOf[Model, PointInference]
 WORD_SMOOTHING = 0.1
 
 
-class Stats(NamedTuple):
+class PointStats(NamedTuple):
     """Sums of local steps that the global step needs; shards add up.
 
     doc_tables [T]: sum over documents of E[I(n_dk >= 1)]. word_tables [n_words]: sum over
@@ -52,12 +52,12 @@ def step(
     return drift
 
 
-def gather(state: State, seen_wk: Floats) -> Stats:
+def gather(state: State, seen_wk: Floats) -> PointStats:
     """Return the sums for the global step from the indicators that a sweep noted (26, 32)."""
-    return Stats(variational.seen_totals(state), seen_wk.sum(axis=1).astype(np.float64))
+    return PointStats(variational.seen_totals(state), seen_wk.sum(axis=1).astype(np.float64))
 
 
-def global_step(state: State, stats: Stats, data: Data, settings: Settings) -> None:
+def global_step(state: State, stats: PointStats, data: Data, settings: Settings) -> None:
     """Refit the sticks (24-28), then alpha (29), gamma (33), eta (30) and tau (31)."""
     state.n_tables = stats.doc_tables
     sticks = fit_sticks(state.n_tables, state.gamma, reorder=settings.inference.reorder_sticks)

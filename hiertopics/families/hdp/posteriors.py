@@ -44,7 +44,7 @@ class State(estimates.State):
     word_mass_geo: Annotated[float, Axes(least=POSITIVE)]
 
 
-class Stats(NamedTuple):
+class PosteriorStats(NamedTuple):
     """Sums of local steps that the global step needs.
 
     doc_tables [T], word_tables [n_words]: expected tables; log_xi: sum over topics.
@@ -162,7 +162,7 @@ def gather(
     data: Data,
     context: Context,
     functions: Functions = FASTEST,
-) -> Stats:
+) -> PosteriorStats:
     """Return the expected tables that the counts make (theory/hdp 5.2).
 
     seen_wk: P(n_wk >= 1), as a sweep noted it; var_wk: Var[n_wk]. Those of documents are with the
@@ -179,7 +179,7 @@ def gather(
     log_unseen = np.where(seeded > 0, -np.inf, log_unseen)
     n_k, seen_k = state.n_k + seeded, -functions.expm1(log_unseen)
     log_xi = m.expected_log_xi(n_k, var_k, seen_k, state.word_mass)
-    return Stats(doc_tables, word_tables, log_xi)
+    return PosteriorStats(doc_tables, word_tables, log_xi)
 
 
 class ConcentrationFunctions(NamedTuple):
@@ -224,7 +224,7 @@ def _tables_of_words(
 
 def global_step(
     state: State,
-    stats: Stats,
+    stats: PosteriorStats,
     data: Data,
     settings: Settings,
     exp: Callable[[F64], F64] = np.exp,

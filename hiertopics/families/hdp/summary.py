@@ -19,8 +19,8 @@ from hiertopics.base.room import Room, beside
 from hiertopics.contract.engine import Pieces
 from hiertopics.contract.model import Summary
 from hiertopics.families.flat.summary import (
-    Entries,
     EntriesWriter,
+    RowEntries,
     TopicsBySize,
     by_size,
     document_weights,
@@ -39,7 +39,7 @@ CELLS = 1 << 18
 """Entries of theta that are made at a time."""
 
 
-class Plan(NamedTuple):
+class ThetaPlan(NamedTuple):
     """How theta is made. topics: in the order of its columns. doc_prior: float64 [T].
 
     entire: whether every entry is stored; else there is a column outside, the last one.
@@ -67,24 +67,24 @@ class TopicTheta(NamedTuple):
     what they give each dropped topic.
     """
 
-    theta: Entries
+    theta: RowEntries
     n_docs: I64
     dropped: F64
 
 
-def planned(topics: TopicsBySize, doc_prior: F64, n_docs: int) -> Plan:
+def planned(topics: TopicsBySize, doc_prior: F64, n_docs: int) -> ThetaPlan:
     """Return the plan for n documents."""
     n_columns = len(topics.live) + (len(topics.dropped) > 0)
-    return Plan(topics, doc_prior, n_docs * n_columns <= MOST_ENTRIES)
+    return ThetaPlan(topics, doc_prior, n_docs * n_columns <= MOST_ENTRIES)
 
 
-def weigh_rows(n_dk: Numbers, plan: Plan, room: Room) -> TopicTheta:
+def weigh_rows(n_dk: Numbers, plan: ThetaPlan, room: Room) -> TopicTheta:
     """Return theta of documents with these (expected) counts [n, T]."""
     step = max(1, CELLS // n_dk.shape[1])
     return weigh((n_dk[first : first + step] for first in range(0, len(n_dk), step)), plan, room)
 
 
-def weigh(blocks: Iterable[Numbers], plan: Plan, room: Room) -> TopicTheta:
+def weigh(blocks: Iterable[Numbers], plan: ThetaPlan, room: Room) -> TopicTheta:
     """Return theta of documents whose (expected) counts come in blocks [n, T]."""
     writer, n_docs = EntriesWriter(room), np.zeros(plan.n_columns, np.int64)
     dropped = np.zeros(len(plan.topics.dropped))
@@ -104,7 +104,7 @@ def weigh(blocks: Iterable[Numbers], plan: Plan, room: Room) -> TopicTheta:
     return TopicTheta(writer.done(), n_docs, dropped)
 
 
-def _without_prior(n_dk: Numbers, n_tokens: F64, plan: Plan) -> F64:
+def _without_prior(n_dk: Numbers, n_tokens: F64, plan: ThetaPlan) -> F64:
     """Return shares of tokens; in the last column those of the prior, and of parts of a token."""
     whole = n_tokens + plan.doc_prior.sum()
     shares = np.empty((len(n_dk), plan.n_columns))
@@ -126,7 +126,7 @@ def word_probabilities(n_wk: Numbers, word_prior: F64) -> F64:
     return phi
 
 
-class SummaryInput(NamedTuple):
+class HdpSummaryInput(NamedTuple):
     """The result of every HDP method in pieces, on its truncation T.
 
     local: with n_dk [n_docs, T]. n_wk [n_words, T], n_k [T]: (expected) counts. doc_prior [T]:
@@ -141,7 +141,7 @@ class SummaryInput(NamedTuple):
     names: Mapping[int, str] = MappingProxyType({})
 
 
-def summarise(fitted: SummaryInput, n_docs: int) -> Summary:
+def summarise(fitted: HdpSummaryInput, n_docs: int) -> Summary:
     """Return the summary; each piece makes theta of its documents in blocks."""
     plan = planned(by_size(fitted.n_k), fitted.doc_prior, n_docs)
     parts = fitted.local.ask(_weigh, plan)
@@ -149,7 +149,7 @@ def summarise(fitted: SummaryInput, n_docs: int) -> Summary:
     return named(summary, plan, fitted.names)
 
 
-def named(summary: Summary, plan: Plan, names: Mapping[int, str]) -> Summary:
+def named(summary: Summary, plan: ThetaPlan, names: Mapping[int, str]) -> Summary:
     """Return the summary with names of topics at their nodes; it notes those without a token."""
     row = {topic: number for number, topic in enumerate(plan.topics.live.tolist())}
     empty = [name for topic, name in names.items() if topic not in row]
@@ -158,12 +158,12 @@ def named(summary: Summary, plan: Plan, names: Mapping[int, str]) -> Summary:
     return replace(summary, names=found).noting(*notes)
 
 
-def _weigh(piece: Any, local: Any, plan: Plan) -> TopicTheta:
+def _weigh(piece: Any, local: Any, plan: ThetaPlan) -> TopicTheta:
     return weigh_rows(local.n_dk, plan, beside(local.n_dk))
 
 
 def summarise_counts(
-    parts: Sequence[TopicTheta], plan: Plan, n_wk: Numbers, word_prior: F64
+    parts: Sequence[TopicTheta], plan: ThetaPlan, n_wk: Numbers, word_prior: F64
 ) -> Summary:
     """Return live topics, largest first, as roots; the others as one row outside.
 
@@ -191,7 +191,7 @@ def _mean(mass: F64, rows: F64) -> F64:
 
 
 def _with_theta(
-    parts: Sequence[TopicTheta], plan: Plan, rows: F64, n_tokens: F64, prior: F64, room: Room
+    parts: Sequence[TopicTheta], plan: ThetaPlan, rows: F64, n_tokens: F64, prior: F64, room: Room
 ) -> Summary:
     """Return the summary of these rows of words, and of theta that was made in parts."""
     n_docs = np.asarray(sum(part.n_docs for part in parts))
@@ -204,7 +204,7 @@ def _with_theta(
 
 
 def summarise_tokens(
-    parts: Sequence[TopicTheta], plan: Plan, n_wk: I32, word_prior: F64, room: Room
+    parts: Sequence[TopicTheta], plan: ThetaPlan, n_wk: I32, word_prior: F64, room: Room
 ) -> Summary:
     """Return the result of ``summarise_counts`` for whole counts.
 

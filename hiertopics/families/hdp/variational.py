@@ -59,11 +59,11 @@ from hiertopics.families.flat.bursts import (
     BurstStart,
 )
 from hiertopics.families.flat.config import (
+    FlatVariationalInference,
     Model,
     ModelSettings,
     PointInference,
     PosteriorInference,
-    VariationalInference,
 )
 from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import Data, Piece, sharded
@@ -96,7 +96,7 @@ CELLS = 1 << 18
 
 StateT = TypeVar("StateT", bound=estimates.State)
 FittedT = TypeVar("FittedT", contravariant=True)
-InferenceT = TypeVar("InferenceT", bound=VariationalInference)
+InferenceT = TypeVar("InferenceT", bound=FlatVariationalInference)
 
 
 class Estimates(NamedTuple, Generic[FittedT, InferenceT]):
@@ -198,7 +198,7 @@ def summarise(
 ) -> Summary:
     """Return the live topics as roots, largest first, and theta of the training documents."""
     priors = (state.alpha * state.pi, state.word_mass * state.tau)
-    fitted = common.SummaryInput(
+    fitted = common.HdpSummaryInput(
         state.local, state.n_wk, state.n_k, *priors, names=data.seeds.by_topic()
     )
     return common.summarise(fitted, data.n_docs)
@@ -408,6 +408,6 @@ def bursty_of(
 
 
 bursty_pcvb0 = bursty_of(
-    bursts.PointState, of_points, lambda state, settings: point_estimates.prior_of(state)
+    bursts.BurstyPointState, of_points, lambda state, settings: point_estimates.prior_of(state)
 )
-bursty_cvb0 = bursty_of(bursts.WholeState, of_posteriors, posteriors.prior_of)
+bursty_cvb0 = bursty_of(bursts.BurstyWholeState, of_posteriors, posteriors.prior_of)

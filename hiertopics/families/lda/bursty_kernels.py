@@ -6,7 +6,7 @@ import numpy as np
 
 from hiertopics.base.arrays import F64
 from hiertopics.families.flat.layout import Cells
-from hiertopics.families.flat.seat_kernels import Seats, seat_document
+from hiertopics.families.flat.seat_kernels import DocumentProcess, seat_document
 from hiertopics.families.flat.sweep_kernels import BLOCK
 from hiertopics.families.lda.gibbs_kernels import PaddedTopics
 from hiertopics.numeric.jit import kernel
@@ -18,7 +18,7 @@ def seat_documents(
     tables: PaddedTopics,
     alpha: F64,
     eta: float,
-    seats: Seats,
+    seats: DocumentProcess,
     rng: np.random.Generator,
 ) -> None:
     """Let tables of all documents come or go. tables.z: topics of slots. alpha: [n_topics]."""

@@ -46,7 +46,7 @@ from hiertopics.families.flat.summary import (
 from hiertopics.families.flat.tokens import in_chains
 from hiertopics.families.lda import gibbs_kernels as kernels, hyperparameters
 from hiertopics.families.lda.config import Inference, Model, Settings, start_alpha
-from hiertopics.families.lda.gibbs_kernels import PaddedTopics, PseudoCounts, Tokens
+from hiertopics.families.lda.gibbs_kernels import LdaPseudoCounts, PaddedTopics, Tokens
 from hiertopics.families.lda.hyperparameters import draw_alpha_from_prior, draw_eta_from_prior
 from hiertopics.numeric.lanes import padded
 
@@ -112,7 +112,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     """Redraw all topics; after the hold draw alpha and eta too, if asked to."""
     inference, n_topics = settings.inference, settings.model.n_topics
     tables = PaddedTopics(state.z, state.n_wk, state.n_k)
-    pseudo_counts = PseudoCounts(n_topics, state.alpha, state.eta)
+    pseudo_counts = LdaPseudoCounts(n_topics, state.alpha, state.eta)
     redraw = kernels.sweep if inference.sweep == "dense" else kernels.sweep_by_lists
     moved = redraw(data.tokens, tables, pseudo_counts, context.rng("sweep"))
     waits = context.iteration <= inference.hyper_start

@@ -46,7 +46,7 @@ class PaddedTopics(NamedTuple):
     n_k: I64
 
 
-class PseudoCounts(NamedTuple):
+class LdaPseudoCounts(NamedTuple):
     """Pseudo-counts of each topic in a document (alpha) and of each word in a topic (eta).
 
     alpha: one for all topics, or float64 [n_topics].
@@ -74,7 +74,7 @@ def count_topics(doc_ptr: I64, z: I32, n_dk: I32) -> None:
 
 @kernel()
 def sweep(
-    tokens: Tokens, tables: PaddedTopics, pseudo_counts: PseudoCounts, rng: np.random.Generator
+    tokens: Tokens, tables: PaddedTopics, pseudo_counts: LdaPseudoCounts, rng: np.random.Generator
 ) -> int:
     """Redraw the topic of each token given all others; return how many moved.
 
@@ -134,7 +134,7 @@ def sweep(
 
 @kernel()
 def sweep_by_lists(
-    tokens: Tokens, tables: PaddedTopics, pseudo_counts: PseudoCounts, rng: np.random.Generator
+    tokens: Tokens, tables: PaddedTopics, pseudo_counts: LdaPseudoCounts, rng: np.random.Generator
 ) -> int:
     """Do as ``sweep`` does, at the cost of the topics of each token's word (theory/hdp 6.7)."""
     doc_ptr, word = tokens

@@ -66,7 +66,7 @@ class SeededModel(Model, frozen=True, forbid_unknown_fields=True, kw_only=True):
         check(self.seeds)
 
 
-class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
+class HldaVariationalInference(InferenceConfig, frozen=True, kw_only=True):
     """The schedule of hlda-variational."""
 
     former: ClassVar[Former] = {
@@ -155,7 +155,7 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
     ] = 15
 
 
-class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
+class HldaGibbsInference(SamplerConfig, frozen=True, kw_only=True):
     """The schedule of hlda-gibbs; raises ValueError where restarts reach beyond the burn-in."""
 
     former: ClassVar[Former] = {
@@ -229,5 +229,5 @@ def level_prior(model: Model) -> F64:
     return np.array(model.level_prior or [1.0] * model.depth)
 
 
-VariationalSettings = SettingsOf[Model, VariationalInference]
-GibbsSettings = SettingsOf[SeededModel, GibbsInference]
+VariationalSettings = SettingsOf[Model, HldaVariationalInference]
+GibbsSettings = SettingsOf[SeededModel, HldaGibbsInference]

@@ -32,7 +32,7 @@ DOCS_AT_ONCE = 1 << 14
 
 
 @dataclass(frozen=True)
-class SummaryInput:
+class HldaSummaryInput:
     """The result of every method; nodes in any order with parents first, node 0 the root.
 
     parent: int [n_nodes]. n_wn: (expected) word counts [n_words, n_nodes]. slot_probs: float64
@@ -70,7 +70,7 @@ EXTRA = {
 """What inference needs of a tree; see ``summarise``."""
 
 
-def summarise(fitted: SummaryInput) -> Summary:
+def summarise(fitted: HldaSummaryInput) -> Summary:
     """Return the tree of live nodes in pre-order, heavier siblings first, with one row outside.
 
     A node lives with at least one expected token or document at or below it, or as the root.
@@ -125,7 +125,7 @@ def summarise(fitted: SummaryInput) -> Summary:
     return Summary(tree, theta, paths, notes, found)
 
 
-def _placed(fitted: SummaryInput, parent: I32, slots: Ints) -> tuple[sparse.csr_array, Paths]:
+def _placed(fitted: HldaSummaryInput, parent: I32, slots: Ints) -> tuple[sparse.csr_array, Paths]:
     """Return theta and the paths of all documents, some of whom are placed at a time.
 
     parent: int32 [n_live]. slots: the live node whose slot that of each node is now.
@@ -165,7 +165,7 @@ def merge_extra(tree: Tree, grouping: Regrouping) -> dict[str, NDArray[Any]]:
     return {**tree.extra, "log_mass": log_mass}
 
 
-def _live_order(fitted: SummaryInput) -> tuple[I64, I64]:
+def _live_order(fitted: HldaSummaryInput) -> tuple[I64, I64]:
     """Return the live nodes in their new order, and each node's nearest live self or ancestor."""
     parent, n_nodes = fitted.parent, len(fitted.parent)
     tokens = np.asarray(fitted.n_wn.sum(axis=0), dtype=np.float64)

@@ -20,7 +20,7 @@ from hiertopics.contract.model import PathMixture, Paths, Posterior
 from hiertopics.corpus.data.tree import ROOT
 
 
-class Nodes(NamedTuple):
+class SlotNodes(NamedTuple):
     """The shape of a tree.
 
     parent: int32 [n_nodes], -1 for the root. bounds: int64 [depth + 1]; level l (root: 0) has
@@ -64,12 +64,12 @@ def ancestors(parent: Ints, depth: int) -> I32:
     return path
 
 
-def nodes_of(parent: I32, depth: int) -> Nodes:
+def nodes_of(parent: I32, depth: int) -> SlotNodes:
     """Return the shape of a tree whose nodes are in order (see the module)."""
     path = ancestors(parent, depth)
     level = ((path >= 0).sum(axis=1) - 1).astype(np.int32)
     bounds = np.searchsorted(level, np.arange(depth + 1)).astype(np.int64)
-    return Nodes(parent, bounds, path, level)
+    return SlotNodes(parent, bounds, path, level)
 
 
 def in_order(parent: Ints, rank: Numbers) -> I64:
@@ -98,7 +98,7 @@ def renumbered(parent: Ints, order: I64) -> I32:
     return new_id[np.asarray(parent)[order]]
 
 
-def subtree_sums(nodes: Nodes, per_slot: F64) -> F64:
+def subtree_sums(nodes: SlotNodes, per_slot: F64) -> F64:
     """Add up the last axis over each node's subtree: Q(i) of q(slot)."""
     total = np.array(per_slot, dtype=np.float64)
     for level in range(nodes.depth - 1, 0, -1):
@@ -107,14 +107,14 @@ def subtree_sums(nodes: Nodes, per_slot: F64) -> F64:
     return total
 
 
-class Sticks(NamedTuple):
+class NodeSticks(NamedTuple):
     """Beta parameters of every node's stick; entry 0, the root's, has no meaning and is 1, 1."""
 
     a: F64
     b: F64
 
 
-def fit_sticks(nodes: Nodes, slot_mass: F64, gamma: float) -> Sticks:
+def fit_sticks(nodes: SlotNodes, slot_mass: F64, gamma: float) -> NodeSticks:
     """Return the best sticks for the documents' mass in each slot (theory/ncrp 3.5)."""
     passing = subtree_sums(nodes, slot_mass)
     a, b = 1.0 + passing, np.ones(nodes.n_nodes)
@@ -124,10 +124,10 @@ def fit_sticks(nodes: Nodes, slot_mass: F64, gamma: float) -> Sticks:
     for node in range(nodes.n_nodes - 1, 0, -1):
         b[node] = gamma + tail[nodes.parent[node]]
         tail[nodes.parent[node]] += passing[node]
-    return Sticks(a, b)
+    return NodeSticks(a, b)
 
 
-def sticks_term(sticks: Sticks, gamma: float) -> float:
+def sticks_term(sticks: NodeSticks, gamma: float) -> float:
     """Return E_v, E log p(v) - E log q(v) over all nodes but the root (theory/ncrp 3.6)."""
     a, b = sticks.a[1:], sticks.b[1:]
     both = psi(a + b)
@@ -142,7 +142,7 @@ def log_series(gamma: float) -> float:
     return float(g - np.log(-np.expm1(-1.0 / gamma)))
 
 
-def log_masses(nodes: Nodes, sticks: Sticks, gamma: float) -> F64:
+def log_masses(nodes: SlotNodes, sticks: NodeSticks, gamma: float) -> F64:
     """Return LM, the log of the sum over a slot's paths of exp E log p(path) (theory/ncrp 2.3)."""
     both = psi(sticks.a + sticks.b)
     e_log_stick, e_log_rest = psi(sticks.a) - both, psi(sticks.b) - both
@@ -154,7 +154,7 @@ def log_masses(nodes: Nodes, sticks: Sticks, gamma: float) -> F64:
     return prefix + rest + (nodes.depth - 1 - nodes.level) * log_series(gamma)
 
 
-def mean_masses(nodes: Nodes, sticks: Sticks) -> F64:
+def mean_masses(nodes: SlotNodes, sticks: NodeSticks) -> F64:
     """Return the expected mass of each slot; they sum to 1."""
     mean = sticks.a / (sticks.a + sticks.b)
     mass, rest = np.ones(nodes.n_nodes), np.ones(nodes.n_nodes)

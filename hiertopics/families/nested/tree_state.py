@@ -22,8 +22,8 @@ from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.base.axes import Axes, require_parents
 from hiertopics.contract.engine import Each, Pieces, joined
 from hiertopics.families.nested.slots import (
-    Nodes,
-    Sticks,
+    NodeSticks,
+    SlotNodes,
     fit_sticks,
     in_order,
     nodes_of,
@@ -74,13 +74,13 @@ class TreeState(ABC):
 
     @property
     @abstractmethod
-    def nodes(self) -> Nodes:
+    def nodes(self) -> SlotNodes:
         """The tree's shape."""
 
     @property
-    def sticks(self) -> Sticks:
+    def sticks(self) -> NodeSticks:
         """The tree's sticks."""
-        return Sticks(self.stick_a, self.stick_b)
+        return NodeSticks(self.stick_a, self.stick_b)
 
     @abstractmethod
     def by_node(self, order: I64) -> dict[str, NDArray[Any]]:

@@ -8,7 +8,7 @@ from hiertopics.base.arrays import F32, F64, I32, I64, U32
 from hiertopics.families.flat.seat_kernels import (
     EMPTY,
     N_STEPS,
-    Seats,
+    DocumentProcess,
     end_of_pair,
     odds_of_another,
     tables_of_pair,
@@ -58,7 +58,7 @@ def seat_document(
     stay: F64,
     go: F64,
     total: F64,
-    seats: Seats,
+    seats: DocumentProcess,
     rng: np.random.Generator,
 ) -> None:
     """Add or remove tables of one document.
@@ -154,7 +154,7 @@ def seat_document_by_lists(
     chances: F32,
     sums: F32,
     before: F32,
-    seats: Seats,
+    seats: DocumentProcess,
     rng: np.random.Generator,
 ) -> None:
     """Do as ``seat_document`` does, at the cost of the nodes of each word.

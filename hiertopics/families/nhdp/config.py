@@ -244,7 +244,7 @@ Trials = Annotated[
 ]
 
 
-class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
+class NhdpVariationalInference(InferenceConfig, frozen=True, kw_only=True):
     """The schedule of nhdp-variational."""
 
     former: ClassVar[Former] = {"model.stop": LEARNED_STOP}
@@ -264,7 +264,7 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
     burst_aside: BurstAside = ASIDE
 
 
-class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
+class NhdpGibbsInference(SamplerConfig, frozen=True, kw_only=True):
     """The schedule of nhdp-gibbs."""
 
     former: ClassVar[Former] = {"model.stop": LEARNED_STOP, "inference.sample_eta": Switch("eta")}
@@ -291,5 +291,5 @@ class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
     burst_aside: StartAside = ASIDE
 
 
-VariationalSettings = SettingsOf[Model, VariationalInference]
-GibbsSettings = SettingsOf[GibbsModel, GibbsInference]
+VariationalSettings = SettingsOf[Model, NhdpVariationalInference]
+GibbsSettings = SettingsOf[GibbsModel, NhdpGibbsInference]

@@ -15,7 +15,7 @@ from hiertopics.contract.engine import Each
 from hiertopics.contract.model import Context, Settings
 from hiertopics.families.flat.layout import Data, Piece, build_piece, parts_of
 from hiertopics.families.nhdp import document_kernels, documents, mixing
-from hiertopics.families.nhdp.config import VariationalInference
+from hiertopics.families.nhdp.config import NhdpVariationalInference
 from hiertopics.families.nhdp.first_topics import WORDS_AT_ONCE, AnyTopics, turned
 from hiertopics.families.nhdp.layout import Ancestry, AnyLocal
 from hiertopics.families.nhdp.patches import PatchedTable
@@ -126,7 +126,7 @@ def divide(
     flat: AnyTopics,
     arranged_topics: ArrangedTopics,
     data: Data,
-    inference: VariationalInference,
+    inference: NhdpVariationalInference,
     dtype: DTypeLike,
 ) -> Division:
     """Return q(z) of leaves, part of it lent to the nodes above (theory/nhdp 6.3)."""
@@ -174,7 +174,7 @@ def _divided_words(
     phi: F64,
     shared: F64,
     arranged_topics: ArrangedTopics,
-    inference: VariationalInference,
+    inference: NhdpVariationalInference,
 ) -> tuple[F64, F64, F64]:
     """Return leaf_part, lent and inner_phi of some words, [K, n_words].
 

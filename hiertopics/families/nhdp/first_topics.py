@@ -15,7 +15,7 @@ from hiertopics.base.arrays import F64, I64, Bools, Floats
 from hiertopics.contract.engine import Workers, stacked
 from hiertopics.contract.model import Context, Settings
 from hiertopics.corpus.data.seedwords import Seeds
-from hiertopics.families.flat.bursts import UNTIL, Plan
+from hiertopics.families.flat.bursts import UNTIL, BurstPlan
 from hiertopics.families.flat.config import Model, PosteriorInference, PosteriorSettings
 from hiertopics.families.flat.layout import Data, InCells, counts_of, pairs_of
 from hiertopics.families.flat.summary import LIVE_TOKENS, document_weights
@@ -23,7 +23,7 @@ from hiertopics.families.flat.variational import IN_FIXED_ORDER, Responsibilitie
 from hiertopics.families.hdp import burst_learning, bursts, bursty as orders, few_bursty, posteriors
 from hiertopics.families.hdp.few import FEW, are_many
 from hiertopics.families.nhdp import branching, documents, flat_starts
-from hiertopics.families.nhdp.config import VariationalInference
+from hiertopics.families.nhdp.config import NhdpVariationalInference
 from hiertopics.families.nhdp.flat_starts import BranchContent
 from hiertopics.families.nhdp.patches import PatchedTable
 from hiertopics.families.nhdp.stages import side_by_side, stages
@@ -220,7 +220,7 @@ def topics_inside(
         share = part.counts.sum() / counts.sum()
         own = Settings(
             structs.replace(model, truncation=max(round(share * n_topics), 2), seeds=None),
-            VariationalInference(
+            NhdpVariationalInference(
                 hold=settings.inference.hold,
                 start_iterations=n_iterations,
                 start_words=settings.inference.start_words,
@@ -247,7 +247,9 @@ def seen_in_parts(branch: I64, data: Data, context: Context) -> I64:
     return np.where(in_documents(data, docs), ASIDE, branch)
 
 
-def plan_inside(plan: Plan | None, part: BranchContent, counts: sparse.csr_array) -> Plan | None:
+def plan_inside(
+    plan: BurstPlan | None, part: BranchContent, counts: sparse.csr_array
+) -> BurstPlan | None:
     """Return the plan of bursts inside a branch, where nothing is learned of them.
 
     A part of a document is as bursty as the whole if its concentration is that part of the whole's;
@@ -260,14 +262,14 @@ def plan_inside(plan: Plan | None, part: BranchContent, counts: sparse.csr_array
     return plan._replace(concentration=plan.concentration * share, n_aside=0, every=None)
 
 
-def plan_together(plan: Plan, n_iterations: int) -> Plan:
+def plan_together(plan: BurstPlan, n_iterations: int) -> BurstPlan:
     """Return the plan of bursts of topics that were found within branches, together."""
     join = int(UNTIL * n_iterations)
     return plan._replace(start=0, join=join, every=OFTEN, n_aside=plan.n_aside if join else 0)
 
 
 def order_of(
-    n_topics: int, n_pairs: int, inference: VariationalInference, *, bursty: bool
+    n_topics: int, n_pairs: int, inference: NhdpVariationalInference, *, bursty: bool
 ) -> SweepVariant:
     """Return the way to keep q(z) for n pairs and flat topics."""
     kept = inference.responsibilities
@@ -308,14 +310,14 @@ def fit_flat(
     live = np.flatnonzero(named | (state.n_k >= LIVE_TOKENS))
     if not len(live):
         live = np.array([int(np.argmax(state.n_k))])
-    tables = orders.tables_of_pairs(state) if isinstance(state, bursts.WholeState) else None
+    tables = orders.tables_of_pairs(state) if isinstance(state, bursts.BurstyWholeState) else None
     # Whatever holds the state, q(z) of its pairs is gone: larger than all that is made of it.
     n_dk = stacked(state.local.step(_counts_alone, None))[:, live]
     theta = document_weights(n_dk, (state.alpha * state.pi)[live])
     phi = np.maximum(state.n_wk[:, live], 0) + (state.word_mass * state.tau)[:, None]
     n_k = np.maximum(state.n_k[live], np.finfo(float).tiny)
     found = FlatTopics(theta, np.ascontiguousarray((phi / phi.sum(axis=0)).T), n_k)
-    if isinstance(state, bursts.WholeState):
+    if isinstance(state, bursts.BurstyWholeState):
         found = found._replace(tables=tables, concentration=float(state.burst_concentration))
     return found, live
 
@@ -330,7 +332,7 @@ def begun_of(begun: Responsibilities, data: Data, settings: PosteriorSettings) -
     fields = posteriors.start(begun, data, settings)
     if data.bursts is None:
         return posteriors.State(**fields)
-    return bursts.WholeState(**fields, **orders.fields(begun, data))
+    return bursts.BurstyWholeState(**fields, **orders.fields(begun, data))
 
 
 def step_flat(

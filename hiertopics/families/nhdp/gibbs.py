@@ -26,7 +26,7 @@ from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.seedwords import seeds_in
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.families.flat.layout import (
-    Block,
+    BlockInput,
     Cells,
     Data as Laid,
     Piece,
@@ -38,9 +38,9 @@ from hiertopics.families.flat.layout import (
 from hiertopics.families.flat.summary import notes_on_shards
 from hiertopics.families.flat.token_kernels import count_tokens
 from hiertopics.families.flat.tokens import (
-    Documents,
-    SweepInput,
+    PieceTopics,
     Swept,
+    TokenSweepInput,
     draw_eta,
     miscounted,
     sweep as sweep_tokens,
@@ -54,15 +54,15 @@ from hiertopics.families.nhdp import (
     variational,
 )
 from hiertopics.families.nhdp.config import (
-    GibbsInference as Inference,
     GibbsModel as Model,
     GibbsSettings as Settings,
-    VariationalInference,
+    NhdpGibbsInference as Inference,
+    NhdpVariationalInference,
     VariationalSettings,
 )
 from hiertopics.families.nhdp.gibbs_kernels import NodeParameters
 from hiertopics.families.nhdp.layout import Local as PairNodes, Shape, shape_of
-from hiertopics.families.nhdp.learning import Visits, all_visits, draw_mixing, visits_of
+from hiertopics.families.nhdp.learning import VisitHistograms, all_visits, draw_mixing, visits_of
 from hiertopics.families.nhdp.mixing import Mixing, below
 from hiertopics.families.nhdp.prediction import infer as infer, predictive as predictive
 from hiertopics.families.nhdp.simulate import (
@@ -88,7 +88,7 @@ class Local(NamedTuple):
 
 
 @dataclass
-class State(Documents):
+class State(PieceTopics):
     """One draw.
 
     local: the nodes of tokens and the counts of documents, in pieces. n_wk int32 [n_words, K],
@@ -145,7 +145,7 @@ def init(data: Data, settings: Settings, context: Context) -> State:
 
 def variational_start(data: Data, settings: Settings, context: Context) -> VariationalState:
     """Return the state of nhdp-variational that a sampler begins with."""
-    schedule = VariationalInference(
+    schedule = NhdpVariationalInference(
         hold=("stop",),  # weights of stopping that are learned here empty the inner nodes
         start=settings.inference.start,
         start_iterations=settings.inference.start_iterations,
@@ -252,7 +252,7 @@ def sweep(
     """Redraw the node of every token, block by block; return how many moved.
 
     dense: look at all nodes for each token, not at those of its document and its word. seating: as
-    in ``SweepInput``, by block.
+    in ``TokenSweepInput``, by block.
     """
     mixing = state.mixing
     shape, words = mixing.shape, (state.eta, state.eta * data.n_words)
@@ -261,9 +261,9 @@ def sweep(
     )
     sizes = _sizes(state, data)
 
-    def given(*block: int) -> SweepInput:
+    def given(*block: int) -> TokenSweepInput:
         of_tables = () if seating is None else seating(*block)
-        return SweepInput(sizes, parameters, dense, context.rng("sweep", *block), of_tables)
+        return TokenSweepInput(sizes, parameters, dense, context.rng("sweep", *block), of_tables)
 
     return sweep_tokens(state, data.word_bounds, _sweep_block, given)
 
@@ -276,7 +276,7 @@ def redraw_mixing(state: State, settings: Settings, context: Context) -> None:
     draw_mixing(state.mixing, visits, settings.model.gamma, rng, learns_stops=learns_stops)
 
 
-def _visits(piece: Piece, local: Local, shape: Shape) -> Visits:
+def _visits(piece: Piece, local: Local, shape: Shape) -> VisitHistograms:
     return visits_of(local.n_dk, shape)
 
 
@@ -285,7 +285,7 @@ def _sizes(state: State, data: Laid) -> I64:
     return state.n_k + data.seeds.totals(len(state.n_k), data.seeds.branches)
 
 
-def _sweep_block(piece: Piece, local: Local, block: Block) -> Swept:
+def _sweep_block(piece: Piece, local: Local, block: BlockInput) -> Swept:
     dense = block.given.dense
     visit = sampler_kernels.sweep_block if dense else sampler_kernels.sweep_block_by_lists
     return swept_by(visit, piece, local, block, block.given.prior)
@@ -295,9 +295,9 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
     """Return the tree of nodes with a token, and theta of the training documents."""
     seeds, n_wk = data.tokens.seeds, state.n_wk.astype(float)
     n_wk[seeds.word, seeds.branches[seeds.name]] -= seeds.weight
-    words = common.Words(n_wk, state.eta, seeds)
+    words = common.WordCounts(n_wk, state.eta, seeds)
     n_dk = state.n_dk.astype(float)
-    summary = common.summarise(common.SummaryInput(state.mixing, n_dk, lambda: words))
+    summary = common.summarise(common.NhdpSummaryInput(state.mixing, n_dk, lambda: words))
     on_shape = common.notes_on_shape(summary.tree, settings.model.branches)
     notes = (*summary.notes, *on_shape, *notes_on_shards(settings.inference.shards))
     return replace(summary, notes=notes)
@@ -350,7 +350,7 @@ def recut(
 def _variational(settings: Settings) -> VariationalSettings:
     """Return settings of the variational sweeps on a tree whose shape is held."""
     inference = settings.inference
-    schedule = VariationalInference(
+    schedule = NhdpVariationalInference(
         hold=("stop",),
         iterations=max(inference.variational_sweeps, 1),
         shards=inference.shards,

@@ -11,7 +11,7 @@ from hiertopics.families.nhdp.layout import LANES, LONGEST_LANE, Ancestry
 from hiertopics.numeric.jit import kernel
 
 
-class Places(NamedTuple):
+class LanePlaces(NamedTuple):
     """Room for the places of a document's w own nodes, written anew for each document.
 
     node: uint32 [w], ascending. column: uint32 [w], of each node in the vectors. above: uint32 [w],
@@ -38,7 +38,7 @@ class Places(NamedTuple):
     n_long: I64
 
 
-class Sizes(NamedTuple):
+class LaneSizes(NamedTuple):
     """How much of the places is a document's. n_above: columns of inner nodes, n_columns: all."""
 
     n_inner: int
@@ -53,10 +53,10 @@ def most_columns(n_nodes: int) -> int:
     return n_nodes + (2 + LONGEST_LANE) * LANES
 
 
-def room_for_places(n_nodes: int) -> Places:
+def room_for_places(n_nodes: int) -> LanePlaces:
     """Return room for the places of any document."""
     n_lanes = n_nodes + LANES
-    return Places(
+    return LanePlaces(
         np.zeros(n_nodes, np.uint32),
         np.zeros(n_nodes, np.uint32),
         np.zeros(n_nodes, np.uint32),
@@ -74,7 +74,7 @@ def room_for_places(n_nodes: int) -> Places:
 
 
 @kernel()
-def lay_inner(nodes: I32, ancestry: Ancestry, places: Places) -> Any:
+def lay_inner(nodes: I32, ancestry: Ancestry, places: LanePlaces) -> Any:
     """Write the places of inner nodes; return their number, and the number that branch."""
     n_inner = 0
     for at in range(len(nodes)):
@@ -99,7 +99,7 @@ def lay_inner(nodes: I32, ancestry: Ancestry, places: Places) -> Any:
 
 
 @kernel()
-def longest_lane(nodes: I32, ancestry: Ancestry, places: Places) -> int:
+def longest_lane(nodes: I32, ancestry: Ancestry, places: LanePlaces) -> int:
     """Return the length at which families are cut: one full group, or twice the mean family."""
     n_leaves, n_families, last = 0, 0, np.int64(-1)
     for at in range(len(nodes)):
@@ -113,7 +113,7 @@ def longest_lane(nodes: I32, ancestry: Ancestry, places: Places) -> int:
 
 
 @kernel()
-def lay_out(nodes: I32, ancestry: Ancestry, places: Places) -> Sizes:
+def lay_out(nodes: I32, ancestry: Ancestry, places: LanePlaces) -> LaneSizes:
     """Write the places of a document's own nodes; return the number of entries."""
     n_inner, n_branching = lay_inner(nodes, ancestry, places)
     longest = longest_lane(nodes, ancestry, places)
@@ -161,4 +161,4 @@ def lay_out(nodes: I32, ancestry: Ancestry, places: Places) -> Sizes:
             rank = places.rank[lane]
             first = places.group_start[rank // LANES]
             places.column[at] = first + step * LANES + rank % LANES
-    return Sizes(n_inner, n_branching, n_groups, n_above, start)
+    return LaneSizes(n_inner, n_branching, n_groups, n_above, start)

@@ -21,7 +21,7 @@ from hiertopics.families.nhdp.lane_kernels import room_for_places
 from hiertopics.families.nhdp.layout import Ancestry, AnyLocal, Shape
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.state import State, by_tables, recount_now_and_then, sweep
-from hiertopics.families.nhdp.sweep_kernels import Rates, Sums
+from hiertopics.families.nhdp.sweep_kernels import NodeSums, Rates
 
 SMALLEST = 1e-100
 
@@ -42,17 +42,17 @@ def learn(state: State, data: Data, settings: Settings) -> Mixing:
     return restopped(mixing, sums) if "stop" not in settings.inference.hold else mixing
 
 
-def gather(state: State, data: Data) -> Sums:
+def gather(state: State, data: Data) -> NodeSums:
     """Return the sums of the documents' expected tables."""
     mixing = state.mixing
     rates = mixing.rates(1.0, data.n_words, np.float64)
     parts = state.local.ask(_tables, (mixing.shape.ancestry, rates))
-    return Sums(*(np.sum(rows, axis=0) for rows in zip(*parts, strict=True)))
+    return NodeSums(*(np.sum(rows, axis=0) for rows in zip(*parts, strict=True)))
 
 
-def _tables(piece: Piece, local: AnyLocal, given: tuple[Ancestry, Rates]) -> Sums:
+def _tables(piece: Piece, local: AnyLocal, given: tuple[Ancestry, Rates]) -> NodeSums:
     ancestry, rates = given
-    sums = Sums(*(np.zeros(len(rates.share)) for _ in Sums._fields))
+    sums = NodeSums(*(np.zeros(len(rates.share)) for _ in NodeSums._fields))
     counted, own = by_tables(piece, local)
     n_nodes = len(rates.share)
     places, room = room_for_places(n_nodes), np.zeros((sweep_kernels.N_SUMS, n_nodes))
@@ -60,7 +60,7 @@ def _tables(piece: Piece, local: AnyLocal, given: tuple[Ancestry, Rates]) -> Sum
     return sums
 
 
-def refitted(mixing: Mixing, sums: Sums, gamma: float) -> Mixing:
+def refitted(mixing: Mixing, sums: NodeSums, gamma: float) -> Mixing:
     """Return the means of shares and concentrations given the tables (theory/nhdp 4)."""
     shape = mixing.shape
     share, concentration = mixing.share.copy(), mixing.concentration.copy()
@@ -74,7 +74,7 @@ def refitted(mixing: Mixing, sums: Sums, gamma: float) -> Mixing:
     return mixing._replace(share=share, concentration=concentration)
 
 
-def restopped(mixing: Mixing, sums: Sums) -> Mixing:
+def restopped(mixing: Mixing, sums: NodeSums) -> Mixing:
     """Return stop weights refitted, one pair for the inner nodes of each depth."""
     stop_a, stop_b = mixing.stop_a.copy(), mixing.stop_b.copy()
     for nodes in levels_of(mixing.shape):
@@ -91,7 +91,7 @@ def levels_of(shape: Shape) -> list[I64]:
     return [shape.inner[depth == level] for level in np.unique(depth)]
 
 
-class Visits(NamedTuple):
+class VisitHistograms(NamedTuple):
     """How often each count occurs among documents, by node.
 
     passing, stopped, gone: int64 [K, SMALL], documents with each small count of tokens at and below
@@ -119,25 +119,25 @@ class Visits(NamedTuple):
         return draw_growth(histogram, self.large_of(name), concentration, rng)
 
 
-def visits_of(n_dk: I32, shape: Shape) -> Visits:
+def visits_of(n_dk: I32, shape: Shape) -> VisitHistograms:
     """Return how often each count occurs. n_dk: int32 [n_docs, K], tokens at each node."""
     histogram = np.zeros((3, shape.n_nodes, SMALL), np.int64)
     large = kernels.count_visits(n_dk, shape.parent, shape.first, histogram)
     passing, stopped, gone = histogram
-    return Visits(passing, stopped, gone, large)
+    return VisitHistograms(passing, stopped, gone, large)
 
 
-def all_visits(parts: Sequence[Visits]) -> Visits:
+def all_visits(parts: Sequence[VisitHistograms]) -> VisitHistograms:
     """Return the visits of all documents from those of parts of them."""
     passing = np.sum([part.passing for part in parts], axis=0)
     stopped = np.sum([part.stopped for part in parts], axis=0)
     gone = np.sum([part.gone for part in parts], axis=0)
-    return Visits(passing, stopped, gone, np.concatenate([part.large for part in parts]))
+    return VisitHistograms(passing, stopped, gone, np.concatenate([part.large for part in parts]))
 
 
 def draw_mixing(
     mixing: Mixing,
-    visits: Visits,
+    visits: VisitHistograms,
     gamma: float,
     rng: np.random.Generator,
     *,
@@ -149,7 +149,9 @@ def draw_mixing(
         _draw_stops(mixing, visits, rng)
 
 
-def _draw_shares(mixing: Mixing, visits: Visits, gamma: float, rng: np.random.Generator) -> None:
+def _draw_shares(
+    mixing: Mixing, visits: VisitHistograms, gamma: float, rng: np.random.Generator
+) -> None:
     """Draw tables, then shares and concentrations given these."""
     tables = visits.tables("passing", mixing.mass, rng)
     growth = visits.growth("gone", mixing.concentration, rng)
@@ -162,7 +164,7 @@ def _draw_shares(mixing: Mixing, visits: Visits, gamma: float, rng: np.random.Ge
         mixing.concentration[node] = np.clip(drawn, LOWEST, HIGHEST)
 
 
-def _draw_stops(mixing: Mixing, visits: Visits, rng: np.random.Generator) -> None:
+def _draw_stops(mixing: Mixing, visits: VisitHistograms, rng: np.random.Generator) -> None:
     """Draw the stop weights of each level: Gamma, given tables and auxiliary Beta variables."""
     stops = visits.tables("stopped", mixing.stop_a, rng)
     goes = visits.tables("gone", mixing.stop_b, rng)

@@ -12,7 +12,7 @@ import numpy as np
 
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.seat_kernels import (
-    Seats,
+    DocumentProcess,
     empty_slots,
     longest_of,
     put_tables,
@@ -51,7 +51,7 @@ def sweep_block(
     tables: TokenTopics,
     parameters: NodeParameters,
     rng: np.random.Generator,
-    seats: Seats | None = None,
+    seats: DocumentProcess | None = None,
     seat_rng: Any = None,
 ) -> int:
     """Redraw the node of each token of a block given all others; return how many moved.
@@ -101,7 +101,7 @@ def sweep_block_by_lists(
     tables: TokenTopics,
     parameters: NodeParameters,
     rng: np.random.Generator,
-    seats: Seats | None = None,
+    seats: DocumentProcess | None = None,
     seat_rng: Any = None,
 ) -> int:
     """Do as ``sweep_block`` does, by the lists of nodes that words have."""

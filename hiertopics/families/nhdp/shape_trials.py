@@ -52,7 +52,7 @@ GONE = -2
 """The parent of a node that is one with another."""
 
 
-class Pairs(NamedTuple):
+class CorpusCells(NamedTuple):
     """The cells of the corpus: doc, word: int64 [n_pairs]; tokens, or tables: float64."""
 
     doc: I64
@@ -60,7 +60,7 @@ class Pairs(NamedTuple):
     tokens: F64
 
 
-class Counts(NamedTuple):
+class TrialCounts(NamedTuple):
     """Expected tokens: n [n_docs, K], words [K, n_words]; q: [n_pairs, K], their q(z)."""
 
     n: F64
@@ -137,7 +137,7 @@ def completion(state: State, held: Data, eta: float) -> float:
     phi = np.maximum(state.n_wk, 0, dtype=np.float64) + eta
     phi /= phi.sum(axis=0)
     given = np.arange(len(pairs.doc)) % 2 == 0
-    seen, asked = (Pairs(*(row[rows] for row in pairs)) for rows in (given, ~given))
+    seen, asked = (CorpusCells(*(row[rows] for row in pairs)) for rows in (given, ~given))
     n = np.zeros((held.n_docs, len(state.parent)))
     for _ in range(FOLDS):
         q = state.mixing.weights(n)[seen.doc] * phi[seen.word]
@@ -157,11 +157,11 @@ def swept(state: State, data: Data, settings: Settings, context: Context, n_swee
         refit(state, data, settings, replace(context, iteration=iteration))
 
 
-def pairs_of(data: Data) -> Pairs:
+def pairs_of(data: Data) -> CorpusCells:
     """Return the cells of the corpus."""
     cells = data.cells
     doc = np.repeat(np.arange(data.n_docs), cells.cuts[:, -1] - cells.cuts[:, 0])
-    return Pairs(doc, cells.word.astype(np.int64), cells.tokens.astype(np.float64))
+    return CorpusCells(doc, cells.word.astype(np.int64), cells.tokens.astype(np.float64))
 
 
 def q_of(state: State) -> F64:
@@ -181,17 +181,17 @@ def _dense(piece: Piece, local: AnyLocal, n_nodes: int) -> F64:
     return np.maximum(q, 0)
 
 
-def counted(q: F64, pairs: Pairs, data: Data) -> Counts:
+def counted(q: F64, pairs: CorpusCells, data: Data) -> TrialCounts:
     """Return the counts of this q(z)."""
     weighted = q * pairs.tokens[:, None]
     n = np.zeros((data.n_docs, q.shape[1]))
     words = np.zeros((data.n_words, q.shape[1]))
     np.add.at(n, pairs.doc, weighted)
     np.add.at(words, pairs.word, weighted)
-    return Counts(n, np.ascontiguousarray(words.T), q)
+    return TrialCounts(n, np.ascontiguousarray(words.T), q)
 
 
-def rooted(counts: Counts, stop: float, go: float, n_named: int = 0) -> Counts:
+def rooted(counts: TrialCounts, stop: float, go: float, n_named: int = 0) -> TrialCounts:
     """Return the counts with the topic first that is the root's most probably, all others below.
 
     Those of branches that have names, 1 to ``n_named``, stay where they are.
@@ -205,12 +205,12 @@ def rooted(counts: Counts, stop: float, go: float, n_named: int = 0) -> Counts:
     ]
     totals = [ScoredTree(counts.n[:, order], parent, stop, go).total for order in orders]
     order = orders[first_largest(totals)]
-    return Counts(counts.n[:, order], counts.words[order], counts.q[:, order])
+    return TrialCounts(counts.n[:, order], counts.words[order], counts.q[:, order])
 
 
 def merge(
-    tree: ScoredTree, counts: Counts, pairs: Pairs, data: Data, eta: float
-) -> tuple[Ints, Counts] | None:
+    tree: ScoredTree, counts: TrialCounts, pairs: CorpusCells, data: Data, eta: float
+) -> tuple[Ints, TrialCounts] | None:
     """Return the tree and its counts after the merges that gain most; None where none gains."""
     seeded = np.zeros_like(counts.words)
     data.seeds.add_to(seeded.T, data.seeds.branches)
@@ -234,7 +234,7 @@ def merge(
 
 
 def _gains(
-    tree: ScoredTree, counts: Counts, pairs: Pairs, eta: float, seeded: F64
+    tree: ScoredTree, counts: TrialCounts, pairs: CorpusCells, eta: float, seeded: F64
 ) -> list[tuple[float, int, int]]:
     """Return what merging a node into another gains, where it does.
 
@@ -296,7 +296,7 @@ def log_words(words: F64, eta: float, seeded: F64) -> F64:
 
 def begun(
     parent: Ints,
-    counts: Counts,
+    counts: TrialCounts,
     data: Data,
     settings: Settings,
     context: Context,

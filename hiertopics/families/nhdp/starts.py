@@ -17,7 +17,7 @@ from hiertopics.corpus.data.shelf import Bags
 from hiertopics.families.flat.bursts import are_wanted
 from hiertopics.families.flat.layout import Data, counts_of, sent_from_here, some_of
 from hiertopics.families.nhdp import branching, documents, flat_starts, shape_trials
-from hiertopics.families.nhdp.config import VariationalInference, most_leaves, sized
+from hiertopics.families.nhdp.config import NhdpVariationalInference, most_leaves, sized
 from hiertopics.families.nhdp.dividing import begin, divide, divided
 from hiertopics.families.nhdp.first_topics import (
     AnyTopics,
@@ -224,7 +224,7 @@ def branch_of_pairs(
     n_topics = max(n_branches, len(data.seeds.names) + 1)
     first = Settings(
         structs.replace(settings.model, truncation=n_topics, branches=[]),
-        VariationalInference(
+        NhdpVariationalInference(
             hold=settings.inference.hold,
             start_iterations=n_iterations,
             responsibilities=settings.inference.responsibilities,

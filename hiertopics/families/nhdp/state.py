@@ -15,7 +15,7 @@ from hiertopics.contract.engine import Pieces
 from hiertopics.contract.model import Context, Settings
 from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.families.flat.burst_kernels import TableRule
-from hiertopics.families.flat.layout import Block, Data, Piece, take_turns
+from hiertopics.families.flat.layout import BlockInput, Data, Piece, take_turns
 from hiertopics.families.flat.variational import MAX_DRIFT, recount_is_due, require_sound
 from hiertopics.families.nhdp import document_kernels, sweep_kernels
 from hiertopics.families.nhdp.lane_kernels import most_columns, room_for_places
@@ -113,7 +113,7 @@ def counted(
     return state
 
 
-class SweepInput(NamedTuple):
+class TreeSweepInput(NamedTuple):
     """Input of a block's sweep besides rows of words."""
 
     n_k: F64
@@ -136,14 +136,14 @@ def sweep(state: State, data: Data, eta: float) -> None:
             turn,
             (state.n_wk,),
             data.word_bounds,
-            lambda *block: SweepInput(state.n_k + seeded, ancestry, rates, seating),
+            lambda *block: TreeSweepInput(state.n_k + seeded, ancestry, rates, seating),
         )
         for moved in moves:
             state.n_k += moved
 
 
 def _sweep(
-    piece: Piece, local: AnyLocal, block: Block
+    piece: Piece, local: AnyLocal, block: BlockInput
 ) -> tuple[AnyLocal, tuple[tuple[Floats, ...], F64]]:
     """Sweep a block; answer with the move of the totals."""
     before, ancestry, rates, seating = block.given
@@ -185,7 +185,7 @@ def recount(state: State, data: Data) -> float:
 
 
 def _recount(
-    piece: Piece, local: AnyLocal, block: Block
+    piece: Piece, local: AnyLocal, block: BlockInput
 ) -> tuple[AnyLocal, tuple[tuple[Floats, ...], None]]:
     counted, own = by_tables(piece, local)
     if block.turn == 0:

@@ -21,7 +21,7 @@ from hiertopics.corpus.data import seedwords
 from hiertopics.corpus.data.regrouping import Regrouping
 from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.corpus.data.tree import NODE, ROOT, Tree
-from hiertopics.families.flat.summary import Entries, EntriesWriter, stacked_rows
+from hiertopics.families.flat.summary import EntriesWriter, RowEntries, stacked_rows
 from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.mixing import Mixing, below
 
@@ -42,7 +42,7 @@ NEARLY_ALL = 0.95
 FEW_NODES = 2
 
 
-class Words(NamedTuple):
+class WordCounts(NamedTuple):
     """Input of topics. n_wi [n_words, K]: (expected) counts, without seed words.
 
     eta: pseudo-count of each word.
@@ -53,7 +53,7 @@ class Words(NamedTuple):
     seeds: Seeds = seedwords.NONE
 
 
-class SummaryInput(NamedTuple):
+class NhdpSummaryInput(NamedTuple):
     """The result of every method, by node.
 
     n_di: (expected) counts [n_docs, K], dense or CSR. words: makes those of words, which may be
@@ -62,7 +62,7 @@ class SummaryInput(NamedTuple):
 
     mixing: Mixing
     n_di: Floats | sparse.csr_array
-    words: Callable[[], Words]
+    words: Callable[[], WordCounts]
 
 
 EXTRA = {
@@ -73,7 +73,7 @@ EXTRA = {
 """What ``mixing_of`` needs of a tree."""
 
 
-def summarise(fitted: SummaryInput) -> Summary:
+def summarise(fitted: NhdpSummaryInput) -> Summary:
     """Return the tree of nodes with a token, and theta of the training documents.
 
     Of nodes that have less than one token at and below them what they hold goes to their parent,
@@ -111,7 +111,7 @@ def _theta(left: Pruning, n_di: Floats | sparse.csr_array, first: int, last: int
     return left.mixing.weights(_gathered(left, n_di, first, last))
 
 
-def _tree_and_seeds(left: Pruning, words: Words, n_docs: I64) -> tuple[Tree, Seeds]:
+def _tree_and_seeds(left: Pruning, words: WordCounts, n_docs: I64) -> tuple[Tree, Seeds]:
     """Return the tree of these counts, and what is kept of them."""
     return tree_of(left, words, n_docs), words.seeds
 
@@ -132,7 +132,7 @@ def named(summary: Summary, left: Pruning, seeds: Seeds) -> Summary:
     return replace(summary, names=found).noting(*notes)
 
 
-def tree_of(left: Pruning, words: Words, n_docs: I64) -> Tree:
+def tree_of(left: Pruning, words: WordCounts, n_docs: I64) -> Tree:
     """Return the tree of these counts of words. n_docs: documents of each remaining node."""
     shape, mixing = left.mixing.shape, left.mixing
     n_wi, eta, seeds = words
@@ -217,7 +217,7 @@ class NodeTheta(NamedTuple):
     n_docs: int64 [K], how many documents give each node at least a token's share.
     """
 
-    theta: Entries
+    theta: RowEntries
     n_docs: I64
 
 
@@ -241,7 +241,9 @@ def weigh(blocks: Iterable[Floats], left: Pruning, room: Room) -> NodeTheta:
     return NodeTheta(writer.done(), n_docs)
 
 
-def summarise_rows(parts: Sequence[NodeTheta], left: Pruning, words: Words, room: Room) -> Summary:
+def summarise_rows(
+    parts: Sequence[NodeTheta], left: Pruning, words: WordCounts, room: Room
+) -> Summary:
     """Return the result of ``summarise`` for theta that was made piece by piece."""
     n_docs = np.sum([part.n_docs for part in parts], axis=0)
     tree = tree_of(left, words, n_docs)

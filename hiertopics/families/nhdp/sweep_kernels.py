@@ -17,7 +17,7 @@ from hiertopics.base.arrays import F64, I32, I64, U32, Bools, Floats
 from hiertopics.families.flat.burst_kernels import TableRule, seated
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.nhdp.document_kernels import pack, unpack
-from hiertopics.families.nhdp.lane_kernels import Places, lay_inner, lay_out
+from hiertopics.families.nhdp.lane_kernels import LanePlaces, lay_inner, lay_out
 from hiertopics.families.nhdp.lane_simd import settle_inner, settle_lanes, weigh_inner, weigh_lanes
 from hiertopics.families.nhdp.layout import LANES, Ancestry, Local, StoredResponsibilities
 from hiertopics.numeric.jit import kernel
@@ -57,7 +57,7 @@ def sweep_block(
     rates: Rates,
     pair_tables: Floats,
     seating: TableRule | None,
-    places: Places,
+    places: LanePlaces,
     rows: Floats,
 ) -> int:
     """Visit each pair of a block once: refit q(z) and move the counts (theory/nhdp 3.1).
@@ -376,7 +376,7 @@ def pass_down(
 RARE = 1e-6
 
 
-class Sums(NamedTuple):
+class NodeSums(NamedTuple):
     """Sums over documents, by node; all float64 [K]. tables: from its parent's customers.
 
     growth, stops, goes, visits: at inner nodes, of the concentration, of the weights of stopping
@@ -396,8 +396,8 @@ def add_tables(
     local: Local,
     ancestry: Ancestry,
     rates: Rates,
-    sums: Sums,
-    places: Places,
+    sums: NodeSums,
+    places: LanePlaces,
     room: F64,
 ) -> None:
     """Add the expected tables of a piece's documents to ``sums``.

@@ -38,7 +38,7 @@ from hiertopics.families.flat.prediction import BURSTS_EXTRA, process_of
 from hiertopics.families.hdp import bursts
 from hiertopics.families.nhdp import document_kernels, documents, flat_starts, summary as common
 from hiertopics.families.nhdp.config import (
-    VariationalInference as Inference,
+    NhdpVariationalInference as Inference,
     VariationalModel as Model,
     sized,
 )
@@ -116,13 +116,13 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
     """
     local = state.local
 
-    def words() -> common.Words:
+    def words() -> common.WordCounts:
         n_wi = reduce(np.add, local.ask(_words_anew, state.n_wk.shape))
-        return common.Words(n_wi, settings.model.eta, data.seeds)
+        return common.WordCounts(n_wi, settings.model.eta, data.seeds)
 
     if data.n_docs * len(state.n_k) <= common.MOST_ENTRIES:
         n_di = sparse.vstack(local.ask(_documents_anew, len(state.n_k)), "csr")
-        summary = common.summarise(common.SummaryInput(state.mixing, n_di, words))
+        summary = common.summarise(common.NhdpSummaryInput(state.mixing, n_di, words))
     else:
         counted = words()
         left = common.pruning(state.mixing, counted.n_wi.sum(axis=0, dtype=np.float64))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hiertopics.base.arrays import F64, I32, Floats, Numbers
-from hiertopics.families.tssb.layout import FULL, NONE, Nodes, Places, Process, bear
+from hiertopics.families.tssb.layout import FULL, NONE, Process, StickNodes, StickPlaces, bear
 from hiertopics.numeric.jit import REASSOCIATE, kernel
 
 LEAST = 1e-300
@@ -42,7 +42,7 @@ def log_sum(x: float, y: float) -> float:
 
 
 @kernel()
-def break_nu(node: int, nodes: Nodes, process: Process, rng: np.random.Generator) -> None:
+def break_nu(node: int, nodes: StickNodes, process: Process, rng: np.random.Generator) -> None:
     """Draw nu of a node without data from the prior."""
     if nodes.depth[node] >= process.max_depth:
         nodes.log_nu[node], nodes.log_rest[node] = 0.0, -np.inf
@@ -53,7 +53,7 @@ def break_nu(node: int, nodes: Nodes, process: Process, rng: np.random.Generator
 
 
 @kernel()
-def lay_out(nodes: Nodes, places: Places) -> None:
+def lay_out(nodes: StickNodes, places: StickPlaces) -> None:
     """Fill the places of a tree at rest, none of whose nodes was born in this pass."""
     for node in range(nodes.size[0]):
         left, right = 0.0, 1.0
@@ -67,7 +67,7 @@ def lay_out(nodes: Nodes, places: Places) -> None:
 
 
 @kernel()
-def settle(node: int, left: float, right: float, nodes: Nodes, places: Places) -> None:
+def settle(node: int, left: float, right: float, nodes: StickNodes, places: StickPlaces) -> None:
     """Note the interval of a node's subtree; its own piece is the left end of it."""
     mid = min(left + math.exp(nodes.log_nu[node]) * (right - left), right)
     places.left[node], places.mid[node], places.right[node] = left, mid, right
@@ -77,7 +77,7 @@ def settle(node: int, left: float, right: float, nodes: Nodes, places: Places) -
 
 @kernel()
 def add_child(
-    parent: int, nodes: Nodes, places: Places, process: Process, rng: np.random.Generator
+    parent: int, nodes: StickNodes, places: StickPlaces, process: Process, rng: np.random.Generator
 ) -> int:
     """Break a new child off the rest of ``parent``; return it, or FULL where there is no room."""
     child = nodes.size[0]
@@ -105,7 +105,12 @@ def add_child(
 
 @kernel()
 def find(
-    u: float, n_rest: int, nodes: Nodes, places: Places, process: Process, rng: np.random.Generator
+    u: float,
+    n_rest: int,
+    nodes: StickNodes,
+    places: StickPlaces,
+    process: Process,
+    rng: np.random.Generator,
 ) -> int:
     """Return the node whose own piece holds u; FULL if there is no room for a new node.
 
@@ -124,7 +129,12 @@ def find(
 
 @kernel()
 def find_from(
-    node: int, u: float, nodes: Nodes, places: Places, process: Process, rng: np.random.Generator
+    node: int,
+    u: float,
+    nodes: StickNodes,
+    places: StickPlaces,
+    process: Process,
+    rng: np.random.Generator,
 ) -> int:
     """Return the result of ``find``, given the last node at rest that begins at or below u."""
     if u < places.mid[node]:
@@ -164,7 +174,7 @@ def make_guide(left: F64, n_rest: int) -> I32:
 
 
 @kernel(inline=True)
-def reveal(node: int, nodes: Nodes, law: Any, rng: np.random.Generator) -> None:
+def reveal(node: int, nodes: StickNodes, law: Any, rng: np.random.Generator) -> None:
     """Draw the parameters of an empty node, and of those above it, where they are not known."""
     while not nodes.known[node]:
         top = node
@@ -207,8 +217,8 @@ def assign(
     start: int,
     pending: F64,
     n_rest: int,
-    nodes: Nodes,
-    places: Places,
+    nodes: StickNodes,
+    places: StickPlaces,
     process: Process,
     law: Any,
     rng: np.random.Generator,
@@ -239,8 +249,8 @@ def assign_known(
     pending: F64,
     guide: I32,
     n_rest: int,
-    nodes: Nodes,
-    places: Places,
+    nodes: StickNodes,
+    places: StickPlaces,
     process: Process,
     rng: np.random.Generator,
 ) -> tuple[int, int]:

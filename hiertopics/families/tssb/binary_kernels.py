@@ -15,7 +15,7 @@ import numpy as np
 
 from hiertopics.base.arrays import F32, F64, I32, U8, Floats
 from hiertopics.families.tssb.assign_kernels import dot
-from hiertopics.families.tssb.layout import BEAR, FOUND, MARGINAL, Memo, Nodes
+from hiertopics.families.tssb.layout import BEAR, FOUND, MARGINAL, Memo, StickNodes
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.slices import Bracket, is_open, narrowed, within
 
@@ -93,7 +93,7 @@ def bear_diffusion(law: Diffusion, parent: F32, value: F32, rng: np.random.Gener
 
 @kernel()
 def marginal_diffusion(
-    law: Diffusion, features: U8, parent: int, nodes: Nodes, memo: Memo
+    law: Diffusion, features: U8, parent: int, nodes: StickNodes, memo: Memo
 ) -> float:
     """Return the log likelihood of a row at a new child, the child's parameters integrated out."""
     if not memo.ready[parent]:
@@ -121,7 +121,7 @@ def found_diffusion(
     features: U8,
     parent: int,
     node: int,
-    nodes: Nodes,
+    nodes: StickNodes,
     memo: Memo,
     rng: np.random.Generator,
 ) -> float:

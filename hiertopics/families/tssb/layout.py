@@ -22,7 +22,7 @@ LOT = 64
 """Rows are dealt out in lots."""
 
 
-class Nodes(NamedTuple):
+class StickNodes(NamedTuple):
     """The nodes 0 .. size[0] - 1 of a tree; the rows behind them are zero.
 
     parent: int32 [C], -1 for the root, which is node 0. depth: int32 [C]. n_at, n_sub: int64 [C],
@@ -72,7 +72,7 @@ class Process(NamedTuple):
     max_depth: Annotated[int, Axes(equals="max_depth")]
 
 
-class Places(NamedTuple):
+class StickPlaces(NamedTuple):
     """The places of nodes in (0, 1) during a pass, float64 [C] each, and the nodes born in it.
 
     A node's own piece is [left, mid), its subtree [left, right), and rest is what is left at the
@@ -117,7 +117,7 @@ FOUND: dict[type, Callable[..., Any]] = {}
 
 
 @by_type(MARGINAL)
-def marginal(law: Any, features: Numbers, parent: int, nodes: Nodes, memo: Memo) -> float:
+def marginal(law: Any, features: Numbers, parent: int, nodes: StickNodes, memo: Memo) -> float:
     """Return the log likelihood of a datum at a new child, the child's parameters summed out."""
     raise TypeError(f"no marginal likelihood for {type(law).__name__}")
 
@@ -128,7 +128,7 @@ def found(
     features: Numbers,
     parent: int,
     node: int,
-    nodes: Nodes,
+    nodes: StickNodes,
     memo: Memo,
     rng: np.random.Generator,
 ) -> float:
@@ -144,10 +144,10 @@ def room(n_nodes: float) -> int:
     return LOT * int(np.ceil(max(n_nodes, 1) / LOT))
 
 
-def make_nodes(capacity: int, n_items: int, dtype: type[np.floating] = np.float64) -> Nodes:
+def make_nodes(capacity: int, n_items: int, dtype: type[np.floating] = np.float64) -> StickNodes:
     """Return the arrays of a tree without nodes, of parameters [n_items]."""
     numbers = np.zeros((4, capacity))
-    return Nodes(
+    return StickNodes(
         size=np.zeros(1, np.int64),
         parent=np.zeros(capacity, np.int32),
         depth=np.zeros(capacity, np.int32),
@@ -163,25 +163,25 @@ def make_nodes(capacity: int, n_items: int, dtype: type[np.floating] = np.float6
     )
 
 
-def make_places(capacity: int) -> Places:
+def make_places(capacity: int) -> StickPlaces:
     """Return the arrays of places for ``capacity`` nodes."""
     lists = np.full((3, capacity), NONE, np.int32)
-    return Places(*np.zeros((4, capacity)), *lists)
+    return StickPlaces(*np.zeros((4, capacity)), *lists)
 
 
-def with_room(nodes: Nodes, capacity: int) -> Nodes:
+def with_room(nodes: StickNodes, capacity: int) -> StickNodes:
     """Return the tree in arrays for ``capacity`` nodes."""
     n = int(nodes.size[0])
     wider = make_nodes(capacity, nodes.value.shape[1], nodes.value.dtype.type)
-    for name in Nodes._fields[1:]:
+    for name in StickNodes._fields[1:]:
         getattr(wider, name)[:n] = getattr(nodes, name)[:n]
     wider.size[0] = n
     return wider
 
 
-def places_with_room(places: Places, capacity: int) -> Places:
+def places_with_room(places: StickPlaces, capacity: int) -> StickPlaces:
     """Return the places in arrays for ``capacity`` nodes."""
     wider = make_places(capacity)
-    for name in Places._fields:
+    for name in StickPlaces._fields:
         getattr(wider, name)[: len(places.left)] = getattr(places, name)
     return wider

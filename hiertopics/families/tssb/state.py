@@ -25,7 +25,7 @@ from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.families.tssb.config import Model, Settings, process_bounds
-from hiertopics.families.tssb.layout import Nodes, Process, make_nodes
+from hiertopics.families.tssb.layout import Process, StickNodes, make_nodes
 from hiertopics.families.tssb.stick_kernels import count
 
 STICKS = ("log_nu", "log_rest", "log_psi", "log_psi_rest")
@@ -44,7 +44,7 @@ class State:
     """
 
     node: Annotated[I32, Axes("n_docs", below="n_places")]
-    nodes: Nodes
+    nodes: StickNodes
     process: Process
     law: Annotated[F64, Axes("n_law")]
 

@@ -12,13 +12,13 @@ import numpy as np
 
 from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.families.tssb.assign_kernels import LEAST, concentration, log_gamma_draw, log_sum
-from hiertopics.families.tssb.layout import NONE, Nodes, Process
+from hiertopics.families.tssb.layout import NONE, Process, StickNodes
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.slices import Bracket, is_open, narrowed, within
 
 
 @kernel()
-def count(home: I32, nodes: Nodes) -> None:
+def count(home: I32, nodes: StickNodes) -> None:
     """Count the data at each node, and at or below it; home: int32 [n], the node of each."""
     n = nodes.size[0]
     nodes.n_at[:n] = 0
@@ -30,7 +30,7 @@ def count(home: I32, nodes: Nodes) -> None:
 
 
 @kernel()
-def list_children(nodes: Nodes) -> tuple[I64, I32]:
+def list_children(nodes: StickNodes) -> tuple[I64, I32]:
     """Return where each node's children begin in a list [n + 1], and the list, by position."""
     n = nodes.size[0]
     begin = np.zeros(n + 1, np.int64)
@@ -48,7 +48,7 @@ def list_children(nodes: Nodes) -> tuple[I64, I32]:
 
 
 @kernel()
-def hull(nodes: Nodes) -> tuple[I64, I32]:
+def hull(nodes: StickNodes) -> tuple[I64, I32]:
     """Return the children that stay, in the form of ``list_children``.
 
     Of each node with data at or below it these are the children up to the last one with data.
@@ -69,7 +69,7 @@ def hull(nodes: Nodes) -> tuple[I64, I32]:
 
 
 @kernel()
-def partition(nodes: Nodes) -> tuple[I64, I32]:
+def partition(nodes: StickNodes) -> tuple[I64, I32]:
     """Return the children with data at or below them, in the form of ``list_children``."""
     n = nodes.size[0]
     begin, children = list_children(nodes)
@@ -85,7 +85,7 @@ def partition(nodes: Nodes) -> tuple[I64, I32]:
 
 
 @kernel()
-def reorder(nodes: Nodes, process: Process, rng: np.random.Generator) -> tuple[I64, I32]:
+def reorder(nodes: StickNodes, process: Process, rng: np.random.Generator) -> tuple[I64, I32]:
     """Return the children of each node in a new order, in the form of ``list_children``.
 
     Children are picked in proportion to their shares until each with data was picked; what no
@@ -168,14 +168,14 @@ def number(begin: I64, children: I32) -> tuple[I32, I32, I32]:
 
 
 @kernel()
-def repack(nodes: Nodes, home: I32, begin: I64, children: I32, capacity: int) -> Nodes:
+def repack(nodes: StickNodes, home: I32, begin: I64, children: I32, capacity: int) -> StickNodes:
     """Return the tree with these children of each node, in pre-order; ``home`` follows.
 
     begin, children: as for ``number``. The parameters of empty nodes are dropped. capacity: rows
     of the new arrays, at least one for each node.
     """
     source, parent, depth = number(begin, children)
-    packed = Nodes(
+    packed = StickNodes(
         np.zeros(1, np.int64),
         np.zeros(capacity, np.int32),
         np.zeros(capacity, np.int32),
@@ -211,7 +211,7 @@ def repack(nodes: Nodes, home: I32, begin: I64, children: I32, capacity: int) ->
 
 
 @kernel()
-def later_siblings(nodes: Nodes) -> I64:
+def later_siblings(nodes: StickNodes) -> I64:
     """Return for each node how many data sit at or below its later siblings, int64 [n]."""
     n = nodes.size[0]
     later, so_far = np.zeros(n, np.int64), np.zeros(n, np.int64)
@@ -223,7 +223,9 @@ def later_siblings(nodes: Nodes) -> I64:
 
 
 @kernel()
-def draw_sticks(nodes: Nodes, process: Process, rng: np.random.Generator, ordered: bool) -> None:
+def draw_sticks(
+    nodes: StickNodes, process: Process, rng: np.random.Generator, ordered: bool
+) -> None:
     """Draw all sticks of a tree at rest given the counts, logs of both sides (theory/tssb 4.2).
 
     ordered: children stand at their positions. Else all of them have data and stand anyhow: psi
@@ -248,7 +250,7 @@ def draw_sticks(nodes: Nodes, process: Process, rng: np.random.Generator, ordere
 
 
 @kernel()
-def log_masses(nodes: Nodes) -> F64:
+def log_masses(nodes: StickNodes) -> F64:
     """Return log pi of each node, float64 [n]."""
     n = nodes.size[0]
     log_pi, log_below, log_left = np.zeros(n), np.zeros(n), np.zeros(n)
@@ -276,7 +278,7 @@ class ProcessBounds(NamedTuple):
 
 @kernel()
 def draw_process(
-    nodes: Nodes, process: Process, bounds: ProcessBounds, rng: np.random.Generator
+    nodes: StickNodes, process: Process, bounds: ProcessBounds, rng: np.random.Generator
 ) -> Process:
     """Draw alpha0, decay and gamma given the counts of a tree at rest.
 
@@ -293,7 +295,7 @@ def draw_one(
     which: int,
     value: float,
     bounds: tuple[float, float],
-    nodes: Nodes,
+    nodes: StickNodes,
     later: I64,
     process: Process,
     rng: np.random.Generator,
@@ -325,7 +327,7 @@ def having(which: int, value: float, process: Process) -> Process:
 
 
 @kernel()
-def log_density(which: int, nodes: Nodes, later: I64, process: Process) -> float:
+def log_density(which: int, nodes: StickNodes, later: I64, process: Process) -> float:
     """Return the part of the log chance of the counts that a parameter has a say in."""
     if which == GAMMA:
         return log_positions(nodes, later, process.gamma)
@@ -333,7 +335,7 @@ def log_density(which: int, nodes: Nodes, later: I64, process: Process) -> float
 
 
 @kernel()
-def log_stops(nodes: Nodes, process: Process) -> float:
+def log_stops(nodes: StickNodes, process: Process) -> float:
     """Return the log probability of the stops of data at each node, nu integrated out."""
     total = 0.0
     for node in range(nodes.size[0]):
@@ -344,7 +346,7 @@ def log_stops(nodes: Nodes, process: Process) -> float:
 
 
 @kernel()
-def log_positions(nodes: Nodes, later: I64, gamma: float) -> float:
+def log_positions(nodes: StickNodes, later: I64, gamma: float) -> float:
     """Return the log probability of the children that data descend to, psi integrated out.
 
     Of the children at their positions: gaps between those with data depend on gamma too.

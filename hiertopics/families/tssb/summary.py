@@ -15,7 +15,7 @@ from hiertopics.base.axes import Axes
 from hiertopics.contract.model import Context, Paths, Posterior, Summary
 from hiertopics.corpus.data.tree import NODE, OUTSIDE, ROOT, Tree
 from hiertopics.families.nested.slots import ancestors
-from hiertopics.families.tssb.layout import Nodes
+from hiertopics.families.tssb.layout import StickNodes
 from hiertopics.families.tssb.state import NodeRows, State
 from hiertopics.families.tssb.stick_kernels import log_masses
 
@@ -24,7 +24,7 @@ LEAST = -1e4
 """The log of a mass that is zero in double precision."""
 
 
-def used_nodes(nodes: Nodes) -> I64:
+def used_nodes(nodes: StickNodes) -> I64:
     """Return the root and all nodes with data at or below them."""
     used = nodes.n_sub[: nodes.size[0]] > 0
     used[0] = True
@@ -103,7 +103,7 @@ def infer(tree: Tree, score: Callable[[int], F64], n_docs: int, context: Context
     return Posterior(sparse.csr_array(theta), Paths(lineage(tree)[best], np.log(chance)))
 
 
-def masses_below(nodes: Nodes) -> F64:
+def masses_below(nodes: StickNodes) -> F64:
     """Return the mass below each node, float64 [n], outside its children with data.
 
     With the masses of all nodes with data it adds up to 1.
@@ -129,7 +129,7 @@ def lineage(tree: Tree) -> I32:
     return ancestors(tree.parent, int(tree.depth.max()) + 1)
 
 
-def paths_to(nodes: Nodes, home: I32) -> I32:
+def paths_to(nodes: StickNodes, home: I32) -> I32:
     """Return the path to the node of each datum, int32 [n, L], padded with -1."""
     n = int(nodes.size[0])
     n_levels = int(nodes.depth[home].max(initial=0)) + 1

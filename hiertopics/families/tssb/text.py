@@ -32,10 +32,10 @@ from hiertopics.corpus.data.tree import Tree
 from hiertopics.families.flat.token_layout import Data, lay_out
 from hiertopics.families.tssb import state as common, text_kernels
 from hiertopics.families.tssb.config import Model, Settings, ends, middle
-from hiertopics.families.tssb.layout import Nodes, Process
+from hiertopics.families.tssb.layout import Process, StickNodes
 from hiertopics.families.tssb.mcmc import sampler
 from hiertopics.families.tssb.state import Likelihood, NodeRows, Rng
-from hiertopics.families.tssb.text_kernels import Dirichlet, Topics
+from hiertopics.families.tssb.text_kernels import Dirichlet, TopicAssignments
 from hiertopics.families.tssb.trees import bare, seated
 
 ROOT_SHARE = 1.0
@@ -55,7 +55,7 @@ BLOCK = 1000
 class State(common.State):
     """One draw, with the topics of tokens."""
 
-    topics: Topics
+    topics: TopicAssignments
 
 
 def prepare(corpus: Corpus, settings: Settings) -> Data:
@@ -80,11 +80,11 @@ def start(data: Data, settings: Settings, rng: Rng) -> State:
     return State(rows, bare(root, 0.0), middle(model), np.array([kappa]), topics)
 
 
-def counted(data: Data, z: I16, n_topics: int) -> Topics:
+def counted(data: Data, z: I16, n_topics: int) -> TopicAssignments:
     """Return the counts of these topics of tokens."""
     n_dk = np.zeros((data.n_docs, n_topics), np.int32)
     n_wk = np.zeros((data.n_words, n_topics), np.int32)
-    topics = Topics(z, n_dk, n_wk, np.zeros(n_topics, np.int64))
+    topics = TopicAssignments(z, n_dk, n_wk, np.zeros(n_topics, np.int64))
     text_kernels.count_topics(data.words, topics)
     return topics
 
@@ -121,7 +121,7 @@ def update(state: State, data: Data, settings: Settings, context: Context) -> St
     return replace(state, law=np.array([kappa]))
 
 
-def counts_at(nodes: Nodes, node: I32, topics: Topics) -> I64:
+def counts_at(nodes: StickNodes, node: I32, topics: TopicAssignments) -> I64:
     """Return the topic counts of the documents at each node, int64 [n, K]."""
     counts = np.zeros((int(nodes.size[0]), topics.n_dk.shape[1]), np.int64)
     np.add.at(counts, node, topics.n_dk)
@@ -291,9 +291,9 @@ def keep(state: State) -> State:
     return copy.deepcopy(replace(state, topics=without_counts(state.topics)))
 
 
-def without_counts(topics: Topics) -> Topics:
+def without_counts(topics: TopicAssignments) -> TopicAssignments:
     """Return the topics of tokens alone."""
-    return Topics(topics.z, topics.n_dk[:0], topics.n_wk[:0], topics.n_k[:0])
+    return TopicAssignments(topics.z, topics.n_dk[:0], topics.n_wk[:0], topics.n_k[:0])
 
 
 def revive(kept: State, data: Data) -> State:
@@ -305,9 +305,9 @@ def revive(kept: State, data: Data) -> State:
 def before(arrays: Arrays, settings: Settings) -> Chains[State]:
     """Return the chains of an old checkpoint, which held them packed, topics in sequence."""
     found = common.before(arrays, settings)
-    names = (*Topics._fields, "best_z")
+    names = (*TopicAssignments._fields, "best_z")
     *counted, best_z = (np.split(arrays[name], len(found.now)) for name in names)
-    topics = [Topics(*of_chain) for of_chain in zip(*counted, strict=True)]
+    topics = [TopicAssignments(*of_chain) for of_chain in zip(*counted, strict=True)]
     drawn = [without_counts(now)._replace(z=z) for now, z in zip(topics, best_z, strict=True)]
     now, best = (
         [State(**vars(one), topics=own) for one, own in zip(states, of_states, strict=False)]

@@ -14,14 +14,14 @@ import numpy as np
 
 from hiertopics.base.arrays import F32, F64, I16, I32, I64, Bools, Floats
 from hiertopics.base.axes import Axes
-from hiertopics.families.flat.token_layout import Words
+from hiertopics.families.flat.token_layout import TokenRanges
 from hiertopics.families.tssb.assign_kernels import concentration, log_gamma_draw
-from hiertopics.families.tssb.layout import BEAR, FOUND, MARGINAL, Memo, Nodes, Process
+from hiertopics.families.tssb.layout import BEAR, FOUND, MARGINAL, Memo, Process, StickNodes
 from hiertopics.numeric.jit import REASSOCIATE, kernel
 from hiertopics.numeric.slices import Bracket, is_open, narrowed, within
 
 
-class Topics(NamedTuple):
+class TopicAssignments(NamedTuple):
     """Topic of each token and the counts: z [n_tokens], n_dk [D, K], n_wk [V, K], n_k [K]."""
 
     z: Annotated[I16, Axes("n_tokens", below="n_topics")]
@@ -57,8 +57,8 @@ def pick(weight: F32, total: float, rng: np.random.Generator) -> int:
 
 @kernel()
 def sweep(
-    words: Words,
-    topics: Topics,
+    words: TokenRanges,
+    topics: TopicAssignments,
     base: F32,
     row_of: I32,
     mixing: Bools,
@@ -109,7 +109,7 @@ def sweep(
 
 
 @kernel()
-def count_topics(words: Words, topics: Topics) -> None:
+def count_topics(words: TokenRanges, topics: TopicAssignments) -> None:
     """Count every token by its topic into the empty tables."""
     z, n_dk, n_wk, n_k = topics
     for doc in range(len(n_dk)):
@@ -155,7 +155,7 @@ def bear_dirichlet(
 
 @kernel()
 def marginal_dirichlet(
-    law: Dirichlet, features: I32, parent: int, nodes: Nodes, memo: Memo
+    law: Dirichlet, features: I32, parent: int, nodes: StickNodes, memo: Memo
 ) -> float:
     """Return the log chance of topic counts, the shares of their node summed out."""
     total, n_tokens = 0.0, 0
@@ -173,7 +173,7 @@ def found_dirichlet(
     features: I32,
     parent: int,
     node: int,
-    nodes: Nodes,
+    nodes: StickNodes,
     memo: Memo,
     rng: np.random.Generator,
 ) -> float:
@@ -189,7 +189,7 @@ FOUND[Dirichlet] = found_dirichlet
 
 
 @kernel()
-def token_base(nodes: Nodes, kappa: float) -> tuple[F32, Bools]:
+def token_base(nodes: StickNodes, kappa: float) -> tuple[F32, Bools]:
     """Return the rows that a sweep of topics takes as base, by node, and which are ``mixing``.
 
     A node that is one document's alone has its shares summed out: its row is that of its prior,
@@ -232,7 +232,7 @@ def count_tables(n_tokens: int, mass: float, rng: np.random.Generator) -> int:
 
 
 @kernel()
-def seat_tables(nodes: Nodes, counts: I64, kappa: float, rng: np.random.Generator) -> I64:
+def seat_tables(nodes: StickNodes, counts: I64, kappa: float, rng: np.random.Generator) -> I64:
     """Draw the tables of each node, deepest first, and add them to its parent's counts.
 
     counts: int64 [n, K], topics of the tokens at each node, changed to those that its weights
@@ -254,7 +254,7 @@ def seat_tables(nodes: Nodes, counts: I64, kappa: float, rng: np.random.Generato
 
 @kernel()
 def draw_weights(
-    nodes: Nodes, counts: I64, kappa: float, root_mass: float, rng: np.random.Generator
+    nodes: StickNodes, counts: I64, kappa: float, root_mass: float, rng: np.random.Generator
 ) -> None:
     """Draw the log topic weights of each node with data at or below it, parents first.
 
@@ -273,7 +273,7 @@ def draw_weights(
 
 @kernel()
 def draw_shares(
-    nodes: Nodes,
+    nodes: StickNodes,
     counts: I64,
     kappa: float,
     bounds: tuple[float, float],

@@ -10,8 +10,8 @@ from hiertopics.base.arrays import I32, Floats, Numbers
 from hiertopics.families.tssb import assign_kernels, stick_kernels as kernels, urn_kernels
 from hiertopics.families.tssb.layout import (
     NONE,
-    Nodes,
     Process,
+    StickNodes,
     make_nodes,
     make_places,
     places_with_room,
@@ -32,7 +32,7 @@ def plant(
     process: Process,
     law: Any,
     rng: np.random.Generator,
-) -> tuple[Nodes, I32]:
+) -> tuple[StickNodes, I32]:
     """Return a tree at rest, its sticks drawn, and the node of each datum int32 [n].
 
     root, offset: the root's parameters. how: sequential, root or prior, as the config says.
@@ -58,7 +58,7 @@ def plant(
 
 def seated(
     n_data: int, root: Floats, offset: float, process: Process, law: Any, rng: np.random.Generator
-) -> tuple[Nodes, I32]:
+) -> tuple[StickNodes, I32]:
     """Return a tree drawn from the prior, sticks integrated out, and the node of each datum.
 
     All nodes have data at or below them; they stand in pre-order. The node of each: int32 [n_data].
@@ -71,7 +71,7 @@ def seated(
         nodes = with_room(nodes, GROWTH * len(nodes.parent))
 
 
-def bare(root: Floats, offset: float) -> Nodes:
+def bare(root: Floats, offset: float) -> StickNodes:
     """Return a tree of a root alone, without data."""
     nodes = make_nodes(room(1), len(root), root.dtype.type)
     nodes.size[0], nodes.parent[0], nodes.known[0] = 1, NONE, True
@@ -82,13 +82,13 @@ def bare(root: Floats, offset: float) -> Nodes:
 def assign(
     features: Numbers,
     home: I32,
-    nodes: Nodes,
+    nodes: StickNodes,
     process: Process,
     law: Any,
     rng: np.random.Generator,
     *,
     tabled: bool = False,
-) -> tuple[Nodes, int]:
+) -> tuple[StickNodes, int]:
     """Redraw ``home`` [n] in place; return the tree with those born, culled, and how many moved.
 
     tabled: work out all log likelihoods by one matrix product per block of data, instead of those
@@ -124,8 +124,13 @@ def assign(
 
 
 def resettle(
-    features: Numbers, home: I32, nodes: Nodes, process: Process, law: Any, rng: np.random.Generator
-) -> tuple[Nodes, int]:
+    features: Numbers,
+    home: I32,
+    nodes: StickNodes,
+    process: Process,
+    law: Any,
+    rng: np.random.Generator,
+) -> tuple[StickNodes, int]:
     """Redraw ``home`` [n] in place by the urn; return the tree, and how many data moved.
 
     Sticks and positions of children are drawn anew given who sits with whom.
@@ -140,13 +145,15 @@ def resettle(
     return nodes, moved
 
 
-def cull(nodes: Nodes, home: I32) -> Nodes:
+def cull(nodes: StickNodes, home: I32) -> StickNodes:
     """Return the counted tree without nodes outside the hull of the data, packed anew."""
     begin, children = kernels.hull(nodes)
     return kernels.repack(nodes, home, begin, children, room(1 + len(children)))
 
 
-def reordered(nodes: Nodes, home: I32, process: Process, rng: np.random.Generator) -> Nodes:
+def reordered(
+    nodes: StickNodes, home: I32, process: Process, rng: np.random.Generator
+) -> StickNodes:
     """Return the tree with its children in a new order; its psi sticks must be drawn next."""
     begin, children = kernels.reorder(nodes, process, rng)
     return kernels.repack(nodes, home, begin, children, room(1 + len(children)))

@@ -14,7 +14,7 @@ import numpy as np
 
 from hiertopics.base.arrays import F64, I32, I64, Numbers
 from hiertopics.families.tssb.assign_kernels import concentration, dot
-from hiertopics.families.tssb.layout import NONE, Memo, Nodes, Process, bear, found, marginal
+from hiertopics.families.tssb.layout import NONE, Memo, Process, StickNodes, bear, found, marginal
 from hiertopics.numeric.jit import kernel
 
 FAMILY = 2
@@ -24,7 +24,7 @@ NEGLIGIBLE = 50.0
 """By how much the log of a weight must fall short of the largest to be left out."""
 
 
-class Urn(NamedTuple):
+class NodeUrn(NamedTuple):
     """Logs of a node's chances, float64 [C] each; alpha: float64 [max_depth + 1], by depth.
 
     size: of the data at or below it. stay: the chance to stop there. go: the chance to go on to a
@@ -39,7 +39,12 @@ class Urn(NamedTuple):
 
 @kernel()
 def resettle(
-    features: Numbers, home: I32, nodes: Nodes, process: Process, law: Any, rng: np.random.Generator
+    features: Numbers,
+    home: I32,
+    nodes: StickNodes,
+    process: Process,
+    law: Any,
+    rng: np.random.Generator,
 ) -> int:
     """Redraw the node of each datum given all others, sticks integrated out; count the moves.
 
@@ -52,7 +57,7 @@ def resettle(
     alpha = np.empty(process.max_depth + 1)
     for depth in range(len(alpha)):
         alpha[depth] = concentration(process, depth)
-    urn = Urn(np.empty(capacity), np.empty(capacity), np.empty(capacity), alpha)
+    urn = NodeUrn(np.empty(capacity), np.empty(capacity), np.empty(capacity), alpha)
     for node in range(nodes.size[0]):
         note(node, nodes, process, urn)
     memo = Memo(
@@ -84,7 +89,7 @@ def resettle(
 
 
 @kernel()
-def add(number: int, node: int, nodes: Nodes, process: Process, urn: Urn) -> None:
+def add(number: int, node: int, nodes: StickNodes, process: Process, urn: NodeUrn) -> None:
     """Add a number of data to a node; note the chances on the way to it anew."""
     nodes.n_at[node] += number
     while node >= 0:
@@ -94,7 +99,7 @@ def add(number: int, node: int, nodes: Nodes, process: Process, urn: Urn) -> Non
 
 
 @kernel()
-def note(node: int, nodes: Nodes, process: Process, urn: Urn) -> None:
+def note(node: int, nodes: StickNodes, process: Process, urn: NodeUrn) -> None:
     """Note the chances of a node."""
     depth, n_sub = nodes.depth[node], nodes.n_sub[node]
     below = n_sub - nodes.n_at[node]
@@ -109,9 +114,9 @@ def note(node: int, nodes: Nodes, process: Process, urn: Urn) -> None:
 @kernel()
 def weigh_nodes(
     features: Numbers,
-    nodes: Nodes,
+    nodes: StickNodes,
     process: Process,
-    urn: Urn,
+    urn: NodeUrn,
     law: Any,
     memo: Memo,
     log_reach: F64,
@@ -166,7 +171,7 @@ def draw_place(log_weight: F64, rng: np.random.Generator) -> int:
 
 @kernel()
 def seat(
-    home: I32, start: int, nodes: Nodes, process: Process, law: Any, rng: np.random.Generator
+    home: I32, start: int, nodes: StickNodes, process: Process, law: Any, rng: np.random.Generator
 ) -> int:
     """Give a node to each datum from ``start`` on by the urn; return where room ran out.
 
@@ -196,7 +201,7 @@ def seat(
 
 
 @kernel()
-def stays(node: int, nodes: Nodes, process: Process, rng: np.random.Generator) -> bool:
+def stays(node: int, nodes: StickNodes, process: Process, rng: np.random.Generator) -> bool:
     """Draw whether a datum at a node stays there."""
     if nodes.depth[node] >= process.max_depth:
         return True
@@ -205,7 +210,7 @@ def stays(node: int, nodes: Nodes, process: Process, rng: np.random.Generator) -
 
 
 @kernel()
-def seated_child(node: int, nodes: Nodes, process: Process, rng: np.random.Generator) -> int:
+def seated_child(node: int, nodes: StickNodes, process: Process, rng: np.random.Generator) -> int:
     """Return the child that a datum goes on to; NONE for a new one."""
     below = nodes.n_sub[node] - nodes.n_at[node]
     target = rng.random() * (below + process.gamma)
@@ -224,7 +229,7 @@ def insert(
     order: I64,
     start: int,
     home: I32,
-    nodes: Nodes,
+    nodes: StickNodes,
     process: Process,
     law: Any,
     rng: np.random.Generator,
@@ -281,7 +286,7 @@ def insert(
 
 
 @kernel()
-def log_stay(node: int, nodes: Nodes, process: Process) -> float:
+def log_stay(node: int, nodes: StickNodes, process: Process) -> float:
     """Return the log chance that a datum at a node stays there."""
     if nodes.depth[node] >= process.max_depth:
         return 0.0
@@ -290,7 +295,7 @@ def log_stay(node: int, nodes: Nodes, process: Process) -> float:
 
 
 @kernel()
-def log_below(node: int, log_reach: F64, nodes: Nodes, process: Process) -> float:
+def log_below(node: int, log_reach: F64, nodes: StickNodes, process: Process) -> float:
     """Return the log chance that a datum reaches a node and goes on to a child of it."""
     alpha = concentration(process, nodes.depth[node])
     below = nodes.n_sub[node] - nodes.n_at[node]
@@ -298,7 +303,7 @@ def log_below(node: int, log_reach: F64, nodes: Nodes, process: Process) -> floa
 
 
 @kernel()
-def log_room(node: int, nodes: Nodes, process: Process) -> float:
+def log_room(node: int, nodes: StickNodes, process: Process) -> float:
     """Return the log weight of a node's children, including the next new one."""
     return math.log(nodes.n_sub[node] - nodes.n_at[node] + process.gamma)
 

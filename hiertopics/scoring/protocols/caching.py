@@ -39,7 +39,7 @@ from hiertopics.scoring.cache import (
     split_again,
     trial_of,
 )
-from hiertopics.scoring.protocols.job import Job
+from hiertopics.scoring.protocols.job import ScoringJob
 from hiertopics.scoring.request import Request
 from hiertopics.scoring.scores import Score, word_chances
 
@@ -71,7 +71,7 @@ class CacheInput(NamedTuple):
     train: Any
 
 
-def learning(request: Request, job: Job, source: str, seed: int) -> CacheInput | None:
+def learning(request: Request, job: ScoringJob, source: str, seed: int) -> CacheInput | None:
     """Return the input for the caches of this job; None, with a note, if there is none.
 
     Raises UsageError for a source that does not exist, for documents that are no text, and for
@@ -94,7 +94,11 @@ def learning(request: Request, job: Job, source: str, seed: int) -> CacheInput |
 
 
 def scored_with_cache(
-    request: Request, job: Job, given: CacheInput, topics: ScoringTopics, theta: sparse.csr_array
+    request: Request,
+    job: ScoringJob,
+    given: CacheInput,
+    topics: ScoringTopics,
+    theta: sparse.csr_array,
 ) -> tuple[Cache | None, F64]:
     """Return a cache, and p(w | d) under it for each stored entry of ``job.scored``.
 
@@ -170,7 +174,7 @@ def _is_graph(run: RunDir) -> bool:
 class _TokenInference:
     """The run's own inference of some of a job's documents by another part of their tokens."""
 
-    def __init__(self, request: Request, job: Job, topics: ScoringTopics) -> None:
+    def __init__(self, request: Request, job: ScoringJob, topics: ScoringTopics) -> None:
         self._request, self._job, self._drawn = request, job, topics
 
     def __call__(self, docs: I64, counts: sparse.csr_array) -> AtCells:

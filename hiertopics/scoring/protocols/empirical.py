@@ -25,7 +25,7 @@ from hiertopics.contract.model import Components, Settings
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.runs.rundir import RunDir
 from hiertopics.runs.soundness import check_fitted
-from hiertopics.scoring.protocols.job import Job, whole_job
+from hiertopics.scoring.protocols.job import ScoringJob, whole_job
 from hiertopics.scoring.request import HeldoutResult, Request
 from hiertopics.scoring.scores import pool
 
@@ -66,7 +66,7 @@ def log_likelihoods(
     Part p of the samples (``parts``) is drawn by the generator of (seed, "empirical", p). A run
     without kept draws gives its summarised tree.
     """
-    documents = Documents(scored, _reference(run.tree))
+    documents = ScoredDocuments(scored, _reference(run.tree))
     sums = [LogSums(len(documents)) for _ in range(N_BLOCKS)]
     plan = parts(n_samples, max(run.n_draws, 1), N_BLOCKS)
     trees = (tree for tree, _ in run.draws()) if run.n_draws else iter([run.tree])
@@ -113,7 +113,9 @@ def _block_sizes(n_samples: int) -> I64:
     return sizes
 
 
-def _result(request: Request, job: Job, options: EmpiricalOptions, by_block: F64) -> HeldoutResult:
+def _result(
+    request: Request, job: ScoringJob, options: EmpiricalOptions, by_block: F64
+) -> HeldoutResult:
     sizes = _block_sizes(options.samples)
     per_doc = logsumexp(by_block, axis=0, b=(sizes / sizes.sum())[:, None])
     found = pool(per_doc, job.scored)
@@ -155,7 +157,7 @@ def parts(n_samples: int, n_draws: int, n_blocks: int) -> list[SampleBlock]:
     return [SampleBlock(*map(int, part)) for part in zip(draws, blocks, sizes, strict=True)]
 
 
-class Documents:
+class ScoredDocuments:
     """Documents to be scored, relative to a distribution over words that is about theirs.
 
     Sums of float32 logarithms of p(w) / reference(w) stay small, and so do their errors.

@@ -17,7 +17,7 @@ from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.request import Request
 
 
-class Job(NamedTuple):
+class ScoringJob(NamedTuple):
     """Counts over the run's vocabulary, a row per document.
 
     observed: what is known of a document; None: it was trained on. split: hash of the split.
@@ -46,7 +46,7 @@ class CutOptions(NamedTuple):
     hide_groups: bool = False
 
 
-def cut_job(request: Request, options: CutOptions, protocol: str) -> Job:
+def cut_job(request: Request, options: CutOptions, protocol: str) -> ScoringJob:
     """Return documents with a share of their tokens observed and the rest scored.
 
     Raises UsageError or DataError.
@@ -59,7 +59,7 @@ def cut_job(request: Request, options: CutOptions, protocol: str) -> Job:
     return job._replace(groups=None, labels=None) if options.hide_groups else job
 
 
-def _cut_aside(request: Request, options: CutOptions, protocol: str) -> Job:
+def _cut_aside(request: Request, options: CutOptions, protocol: str) -> ScoringJob:
     if options.seed:
         raise UsageError("--seed has no meaning without --corpus; the split has its own")
     split = documents_aside(request.run, protocol)
@@ -69,21 +69,21 @@ def _cut_aside(request: Request, options: CutOptions, protocol: str) -> Job:
     elif options.observed != OBSERVED:
         seen, scored = partition(split.heldout, split.heldout_docs, split.seed, options.observed)
         code = split_hash(split.train_docs, split.heldout_docs, seen, scored, request.run.vocab)
-    return Job(seen, scored, split.unknown_tokens, code, split.groups, split.labels)
+    return ScoringJob(seen, scored, split.unknown_tokens, code, split.groups, split.labels)
 
 
-def whole_job(request: Request, corpus: Path | str | None, protocol: str) -> Job:
+def whole_job(request: Request, corpus: Path | str | None, protocol: str) -> ScoringJob:
     """Return documents all of whose tokens are seen, and then scored."""
     run = request.run
     if corpus is None:
         split = documents_aside(run, protocol)
         counts, unknown = split.heldout, split.unknown_tokens
-        return Job(counts, counts, unknown, split.hash, split.groups, split.labels)
+        return ScoringJob(counts, counts, unknown, split.hash, split.groups, split.labels)
     matched = newdocs.read_unseen(run, corpus, request.data)
     counts = matched.corpus.counts
     code = _file_hash(run, counts, counts)
     tags = (matched.corpus.groups, matched.corpus.labels)
-    return Job(counts, counts, matched.unknown_tokens, code, *tags)
+    return ScoringJob(counts, counts, matched.unknown_tokens, code, *tags)
 
 
 def documents_aside(run: RunDir, protocol: str) -> Split:
@@ -107,7 +107,7 @@ def _refuse_no_holdout(run: RunDir) -> None:
         raise UsageError(f"{run.path} put nothing aside (holdout none); give --corpus FILE")
 
 
-def _cut_file(request: Request, options: CutOptions) -> Job:
+def _cut_file(request: Request, options: CutOptions) -> ScoringJob:
     assert options.corpus is not None
     matched = newdocs.read_unseen(request.run, options.corpus, request.data)
     counts = matched.corpus.counts
@@ -119,7 +119,7 @@ def _cut_file(request: Request, options: CutOptions) -> Job:
         seen, scored = partition(counts, docs, options.seed, options.observed)
     code = _file_hash(request.run, seen, scored)
     corpus = matched.corpus
-    return Job(seen, scored, matched.unknown_tokens, code, corpus.groups, corpus.labels)
+    return ScoringJob(seen, scored, matched.unknown_tokens, code, corpus.groups, corpus.labels)
 
 
 def _file_hash(run: RunDir, seen: sparse.csr_array, scored: sparse.csr_array) -> str:

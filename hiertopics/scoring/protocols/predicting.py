@@ -45,7 +45,7 @@ from hiertopics.scoring.protocols.caching import (
 )
 from hiertopics.scoring.protocols.job import (
     CutOptions,
-    Job,
+    ScoringJob,
     cut_job,
     documents_aside,
     tokens_aside,
@@ -109,7 +109,7 @@ def tokens(request: Request, options: TokensOptions) -> HeldoutResult:
             "protocol tokens does not know what bursts there are in training documents; score a "
             "run whose holdout is of documents by completion"
         )
-    job = Job(None, split.scored, 0, split.hash)
+    job = ScoringJob(None, split.scored, 0, split.hash)
     return score_words(request, job, place(request, job), average=options.average)
 
 
@@ -141,7 +141,7 @@ def path(request: Request, options: CutOptions) -> HeldoutResult:
 
 
 def place(
-    request: Request, job: Job, tree: Tree | None = None, draw: int | None = None
+    request: Request, job: ScoringJob, tree: Tree | None = None, draw: int | None = None
 ) -> Posterior:
     """Return the places of documents, by their observed tokens, under the run's tree or a draw."""
     if job.observed is None:
@@ -150,7 +150,9 @@ def place(
     return newdocs.infer_theta(request.run, corpus, tree=tree, draw=draw, engine=request.engine)
 
 
-def score_words(request: Request, job: Job, placed: Posterior, *, average: bool) -> HeldoutResult:
+def score_words(
+    request: Request, job: ScoringJob, placed: Posterior, *, average: bool
+) -> HeldoutResult:
     """Score each token by itself under theta @ phi; ``average``: under its mean over draws.
 
     Of a model with bursts under the document's own distribution, given what is seen of it.
@@ -167,7 +169,7 @@ def score_words(request: Request, job: Job, placed: Posterior, *, average: bool)
     return _with_parts(result, _parts(job, chances), _topics_alone(job, by_topics))
 
 
-def _topics_alone(job: Job, by_topics: list[F64]) -> dict[str, float | int | None]:
+def _topics_alone(job: ScoringJob, by_topics: list[F64]) -> dict[str, float | int | None]:
     """Return the perplexity of new words under topics, without bursts; by_topics: of each draw."""
     return _parts(job, np.mean(by_topics, axis=0), BY_TOPICS, NEW_WORDS)
 
@@ -176,7 +178,9 @@ BY_TOPICS = "_by_topics"
 SEEN_WORDS, NEW_WORDS = "perplexity_of_seen_words", "perplexity_of_new_words"
 
 
-def _parts(job: Job, chances: F64, suffix: str = "", *only: str) -> dict[str, float | int | None]:
+def _parts(
+    job: ScoringJob, chances: F64, suffix: str = "", *only: str
+) -> dict[str, float | int | None]:
     """Return the perplexities of scored tokens: of seen words, and of new words.
 
     A word is seen where the seen part of its document has it. suffix: of the names of the fields.
@@ -200,7 +204,7 @@ def _with_parts(result: HeldoutResult, *parts: dict[str, float | int | None]) ->
     return result._replace(metrics=metrics)
 
 
-def _chances(tree: Tree, placed: Posterior, job: Job) -> F64:
+def _chances(tree: Tree, placed: Posterior, job: ScoringJob) -> F64:
     """Return p(w | d) of each scored entry."""
     chances = word_chances(placed.theta, tree.phi, job.scored)
     if placed.tables is None or job.observed is None or job.observed is job.scored:
@@ -211,7 +215,7 @@ def _chances(tree: Tree, placed: Posterior, job: Job) -> F64:
 
 
 def score_with_cache(
-    request: Request, job: Job, placed: Posterior, given: CacheInput | None, *, average: bool
+    request: Request, job: ScoringJob, placed: Posterior, given: CacheInput | None, *, average: bool
 ) -> HeldoutResult:
     """Score as ``score_words`` does, and with a cache; ``average``: by the mean of each over draws.
 
@@ -244,7 +248,9 @@ def score_with_cache(
     return _with_parts(result, fields, *parts)
 
 
-def score_paths(request: Request, job: Job, placed: Posterior, *, average: bool) -> HeldoutResult:
+def score_paths(
+    request: Request, job: ScoringJob, placed: Posterior, *, average: bool
+) -> HeldoutResult:
     """Score each document's tokens by one path; ``average``: by the mean over draws."""
     if average:
         logs = np.array([_by_paths(drawn.tree, at, job) for drawn, at in _draws(request, job)])
@@ -274,7 +280,7 @@ def path_log_likelihoods(mixture: PathMixture, phi: F64, scored: sparse.csr_arra
     return found
 
 
-def _by_paths(tree: Tree, placed: Posterior, job: Job) -> F64:
+def _by_paths(tree: Tree, placed: Posterior, job: ScoringJob) -> F64:
     return path_log_likelihoods(_paths_of(placed), tree.phi, job.scored)
 
 
@@ -283,7 +289,7 @@ def _paths_of(placed: Posterior) -> PathMixture:
     return placed.mixture
 
 
-def _draws(request: Request, job: Job) -> Iterator[tuple[ScoringTopics, Posterior]]:
+def _draws(request: Request, job: ScoringJob) -> Iterator[tuple[ScoringTopics, Posterior]]:
     """Yield the kept draws, each with where the documents lie under it; UsageError without any."""
     topics = None
     for number, (tree, theta) in enumerate(request.run.draws()):
@@ -298,7 +304,7 @@ def _draws(request: Request, job: Job) -> Iterator[tuple[ScoringTopics, Posterio
 
 def _result(
     request: Request,
-    job: Job,
+    job: ScoringJob,
     placed: Posterior,
     per_doc: F64,
     more: dict[str, NDArray[Any]] | None = None,

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hiertopics.base.errors import UsageError
-from hiertopics.base.plugins import Table
+from hiertopics.base.plugins import PluginTable
 from hiertopics.base.progress import said
 from hiertopics.contract.cluster.joining import engine_of
 from hiertopics.corpus.formats.trust import trusts
@@ -31,7 +31,7 @@ OWN: dict[str, Scorer[TaskResult] | str] = {
     "hierarchy": "hiertopics.scoring.tasks.hierarchy:task",
 }
 
-TASKS: Table[Scorer[TaskResult]] = Table(
+TASKS: PluginTable[Scorer[TaskResult]] = PluginTable(
     "task", "hiertopics.tasks", "hiertopics.scoring.request:Scorer", OWN
 )
 """Every task: those above, and those of installed packages."""

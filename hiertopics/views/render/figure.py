@@ -56,7 +56,7 @@ class Box(NamedTuple):
     rest: tuple[int, ...] = ()
 
 
-class Plan(NamedTuple):
+class FigurePlan(NamedTuple):
     """The shape of a figure.
 
     focus: the single root, -1 where there are several. left: where the first boxes begin. levels:
@@ -107,7 +107,7 @@ def to_svg(tree: Tree, vocab: Sequence[str], view: View) -> str:
     return text.decode() + "\n"
 
 
-def _planned(tree: Tree, view: View) -> Plan:
+def _planned(tree: Tree, view: View) -> FigurePlan:
     roots = view.children(tree, ROOT).tolist()
     below = view.children(tree, roots[0]).tolist() if len(roots) == 1 else []
     focus = roots[0] if below else ROOT
@@ -127,10 +127,10 @@ def _planned(tree: Tree, view: View) -> Plan:
     wanted = min(max(ROW * n_leaves, LOW * whole / lowest), MOST_ROW * n_leaves) / lanes
     high = min(max(wanted, LEAST_HIGH), MOST_HIGH)
     room = high * lanes * (FULL if lanes > 1 else 1.0)
-    return Plan(focus, left, view.width, high, levels, lanes, room / whole)
+    return FigurePlan(focus, left, view.width, high, levels, lanes, room / whole)
 
 
-def _boxes(tree: Tree, view: View, plan: Plan) -> Iterator[Box]:
+def _boxes(tree: Tree, view: View, plan: FigurePlan) -> Iterator[Box]:
     """Yield the boxes, each before those to its right."""
     first = view.children(tree, plan.focus).tolist()
     heights = [float(tree.subtree_weight[node]) * plan.scale for node in first]
@@ -143,12 +143,12 @@ def _boxes(tree: Tree, view: View, plan: Plan) -> Iterator[Box]:
     yield from _stack(tree, view, plan, first[begin:], _lane(plan, lane), 0.0)
 
 
-def _lane(plan: Plan, lane: int) -> float:
+def _lane(plan: FigurePlan, lane: int) -> float:
     return plan.left + lane * plan.levels * plan.column
 
 
 def _stack(
-    tree: Tree, view: View, plan: Plan, nodes: Sequence[int], x: float, y: float
+    tree: Tree, view: View, plan: FigurePlan, nodes: Sequence[int], x: float, y: float
 ) -> Iterator[Box]:
     """Yield the boxes of siblings below one another, and of all that is to their right.
 
@@ -163,7 +163,9 @@ def _stack(
             waiting += [*_siblings(tree, plan, children, box.x + box.width, box.y)][::-1]
 
 
-def _siblings(tree: Tree, plan: Plan, nodes: Sequence[int], x: float, y: float) -> Iterator[Box]:
+def _siblings(
+    tree: Tree, plan: FigurePlan, nodes: Sequence[int], x: float, y: float
+) -> Iterator[Box]:
     heights = [float(tree.subtree_weight[node]) * plan.scale for node in nodes]
     n_high = sum(high >= LOW for high in heights)
     if n_high == len(nodes) - 1:
@@ -176,7 +178,9 @@ def _siblings(tree: Tree, plan: Plan, nodes: Sequence[int], x: float, y: float) 
         yield Box(rest[0], x, y, plan.column, min(sum(heights[n_high:]), plan.height - y), rest)
 
 
-def _draw_strip(svg: Element, tree: Tree, vocab: Sequence[str], view: View, plan: Plan) -> None:
+def _draw_strip(
+    svg: Element, tree: Tree, vocab: Sequence[str], view: View, plan: FigurePlan
+) -> None:
     box = Box(plan.focus, 0.0, 0.0, STRIP, plan.height)
     group = _group(svg, box, _colour(*GREY), f"{_title(tree, vocab, view, plan.focus)}")
     middle = f"translate({_told(STRIP / 2 + FONT / 3)} {_told(plan.height / 2)}) rotate(-90)"
@@ -252,7 +256,7 @@ def _title(tree: Tree, vocab: Sequence[str], view: View, node: int) -> str:
     return f"[{tree.id_of(node)}] {visible(view.called(tree, node, vocab))}: {told}"
 
 
-def _hues(tree: Tree, view: View, plan: Plan) -> dict[int, tuple[float, int]]:
+def _hues(tree: Tree, view: View, plan: FigurePlan) -> dict[int, tuple[float, int]]:
     """Return the hue of the branch of each node, and how deep it lies in the branch."""
     hues: dict[int, tuple[float, int]] = {}
     for number, branch in enumerate(view.children(tree, plan.focus).tolist()):

@@ -15,7 +15,7 @@ from hiertopics.corpus.data.columns import moments
 from hiertopics.corpus.data.corpus import Corpus, Tags
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.corpus.data.treeshares import forest_shares, main_rows
-from hiertopics.runs.documents import Documents
+from hiertopics.runs.documents import DocumentRecords
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.report.topics import Layout
@@ -45,7 +45,7 @@ class TrainingDocuments(NamedTuple):
 
 def known_documents(run: RunDir) -> TrainingDocuments:
     """Return facts of documents from the run, and from its corpus if that is there."""
-    kept = run.documents or Documents(None, {}, None)
+    kept = run.documents or DocumentRecords(None, {}, None)
     names = None if kept.names is None else list(kept.names)
     snippets = None if kept.snippets is None else list(kept.snippets)
     try:
@@ -145,7 +145,7 @@ def leading(shares: Shares, n_docs: int) -> I64:
     return np.flatnonzero(found)
 
 
-class Entries(NamedTuple):
+class ShareEntries(NamedTuple):
     """The shares that are kept, flat: how many of each document, places, whole shares."""
 
     n: I64
@@ -153,7 +153,7 @@ class Entries(NamedTuple):
     share: I64
 
 
-def entries_of(shares: Shares, most: int) -> Entries:
+def entries_of(shares: Shares, most: int) -> ShareEntries:
     """Return the ``most`` largest shares of each document, by place; the largest always stays."""
     own = shares.own
     doc = np.repeat(np.arange(own.shape[0]), np.diff(own.indptr))
@@ -162,10 +162,10 @@ def entries_of(shares: Shares, most: int) -> Entries:
     rank = np.arange(len(order)) - own.indptr[doc[order]]
     kept = np.sort(order[(rank == 0) | ((rank < most) & (whole[order] >= SMALLEST))])
     n = np.bincount(doc[kept], minlength=own.shape[0])
-    return Entries(n, own.indices[kept].astype(np.int64), np.maximum(whole[kept], 1))
+    return ShareEntries(n, own.indices[kept].astype(np.int64), np.maximum(whole[kept], 1))
 
 
-def rest_of(shares: Shares, entries: Entries, layout: Layout) -> Entries:
+def rest_of(shares: Shares, entries: ShareEntries, layout: Layout) -> ShareEntries:
     """Return what the kept shares lack at nodes with nodes below, so that sums there are true.
 
     The share of a document at or below such a node is the sum of its kept shares there and of its
@@ -179,13 +179,13 @@ def rest_of(shares: Shares, entries: Entries, layout: Layout) -> Entries:
     ]
     if not parts:
         none = np.empty(0, dtype=np.int64)
-        return Entries(none, none, none)
-    return Entries(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+        return ShareEntries(none, none, none)
+    return ShareEntries(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
 
 def _rest_of_block(
-    shares: Shares, entries: Entries, first: I64, layout: Layout, inner: I64, start: int
-) -> Entries:
+    shares: Shares, entries: ShareEntries, first: I64, layout: Layout, inner: I64, start: int
+) -> ShareEntries:
     """Return the rests of the documents from ``start`` on, a block of them."""
     n = entries.n[start : start + BLOCK]
     cells = slice(first[start], first[start + len(n)])
@@ -205,13 +205,13 @@ def _rest_of_block(
             lacking[:, column[place]] -= rest[:, i]
             place = int(layout.parent[place])
     doc, found = np.nonzero(rest)
-    return Entries(np.bincount(doc, minlength=len(n)), inner[found], rest[doc, found])
+    return ShareEntries(np.bincount(doc, minlength=len(n)), inner[found], rest[doc, found])
 
 
 class Contents(NamedTuple):
     """The words of documents, flat: how many of each document, ids, how often, whose topic.
 
-    topic: which of the document's entries (``Entries``) the word most probably comes from.
+    topic: which of the document's entries (``ShareEntries``) the word most probably comes from.
     """
 
     n: I64
@@ -221,7 +221,12 @@ class Contents(NamedTuple):
 
 
 def contents_of(
-    counts: sparse.csr_array, entries: Entries, tree: Tree, layout: Layout, docs: I64, most: int
+    counts: sparse.csr_array,
+    entries: ShareEntries,
+    tree: Tree,
+    layout: Layout,
+    docs: I64,
+    most: int,
 ) -> Contents:
     """Return the ``most`` most frequent words of some documents, each with its topic."""
     first = np.concatenate([[0], np.cumsum(entries.n)])
@@ -242,7 +247,12 @@ def contents_of(
 
 
 def _contents(
-    counts: sparse.csr_array, docs: I64, entries: Entries, first: I64, tree: Tree, layout: Layout
+    counts: sparse.csr_array,
+    docs: I64,
+    entries: ShareEntries,
+    first: I64,
+    tree: Tree,
+    layout: Layout,
 ) -> Contents:
     n_words = np.diff(counts.indptr)
     doc = np.repeat(docs, n_words)

@@ -48,7 +48,7 @@ from hiertopics.views.report.matching import (
     same_documents,
 )
 from hiertopics.views.report.nodes import facts_part, rounded, shortened
-from hiertopics.views.report.packing import Box, size_told
+from hiertopics.views.report.packing import PackingBox, size_told
 from hiertopics.views.report.topics import (
     Layout,
     branch_words_of,
@@ -106,7 +106,7 @@ class ReportTree(NamedTuple):
     shares: Shares
 
 
-def gather(run: RunDir, other: RunDir | None, request: ReportRequest, overhead: int) -> Box:
+def gather(run: RunDir, other: RunDir | None, request: ReportRequest, overhead: int) -> PackingBox:
     """Return the parts of a run's report, with those of a comparison where there is another run.
 
     overhead: bytes of the page without its data. Raises UsageError where not even the tree fits,
@@ -116,7 +116,7 @@ def gather(run: RunDir, other: RunDir | None, request: ReportRequest, overhead: 
         refuse_other_kind(run, other)
     gathering = _Gathering(run, other, request)
     for min_docs, n_words in gathering.sizes():
-        box = Box(request.limit - overhead - SPARE)
+        box = PackingBox(request.limit - overhead - SPARE)
         gathering.put_tree(box, min_docs, n_words)
         if box.left >= 0:
             break
@@ -170,7 +170,7 @@ class _Gathering:
         fewest = [0, 0, 0, *(max(int(most * share), 2) for share in (0.001, 0.003, 0.01, 0.03))]
         return list(zip(fewest, [words, words // 2, 8, 8, 8, 8, 8], strict=True))
 
-    def put_tree(self, box: Box, min_docs: int, n_words: int) -> None:
+    def put_tree(self, box: PackingBox, min_docs: int, n_words: int) -> None:
         """Put in what a report cannot do without."""
         run, tree = self.run, self.tree
         self.left_out.clear()
@@ -235,7 +235,7 @@ class _Gathering:
         if (groups := self._groups(layout)) is not None:
             box.put("groups", groups)
 
-    def put_documents(self, box: Box) -> None:
+    def put_documents(self, box: PackingBox) -> None:
         """Put in as much of the documents as there is space for, the most wanted first."""
         n_docs = len(self.placed.shares.home)
         every = np.arange(n_docs)
@@ -274,7 +274,11 @@ class _Gathering:
         return tree if self.request.cut is None else in_levels(tree, parse_cut(self.request.cut))
 
     def _put(
-        self, box: Box, name: str, plans: Iterable[tuple[str, Callable[[], Any]]], nothing: str
+        self,
+        box: PackingBox,
+        name: str,
+        plans: Iterable[tuple[str, Callable[[], Any]]],
+        nothing: str,
     ) -> str | None:
         """Put in a part as the first plan that fits makes it, and say what is left out."""
         said = box.put_first(name, plans)
@@ -310,7 +314,7 @@ class _Gathering:
             part["tokens"] = lengths[chosen].tolist()
         return part
 
-    def _put_columns(self, box: Box) -> None:
+    def _put_columns(self, box: PackingBox) -> None:
         kept = {n: tags for n, tags in self.known.tags.items() if kind_of(tags) is not Kind.NAMES}
         tags = {name: binned(one) for name, one in {**kept, **self.tags}.items()}
         if not tags:
@@ -323,7 +327,7 @@ class _Gathering:
         ]
         self._put(box, "columns", plans, "metadata are left out")
 
-    def _put_lead(self, box: Box) -> None:
+    def _put_lead(self, box: PackingBox) -> None:
         """Put in the paragraph above the map."""
         tags = {**self.known.tags, **self.tags}
         tree, layout, shares = self.placed
@@ -331,7 +335,7 @@ class _Gathering:
         known = LeadInput(tree, layout, shares, tags, box.parts["card"], nouns, self.labels)
         self._put(box, "lead", [("", partial(lead_part, known))], "the paragraph is left out")
 
-    def _put_comparison(self, box: Box) -> None:
+    def _put_comparison(self, box: PackingBox) -> None:
         if self.other is None:
             return
         whole = _arranged(self.other)
@@ -348,7 +352,7 @@ class _Gathering:
         ]
         self._put(box, "comparison", plans, "the comparison is left out")
 
-    def _put_texts(self, box: Box) -> None:
+    def _put_texts(self, box: PackingBox) -> None:
         """Put in how the texts of documents begin; of all, or of the first ones."""
         if self.known.snippets is None:
             return
@@ -369,7 +373,7 @@ class _Gathering:
             for doc, is_shown in zip(self.kept, shown, strict=True)
         ]
 
-    def _put_contents(self, box: Box) -> None:
+    def _put_contents(self, box: PackingBox) -> None:
         """Put in the words of documents; all of each, or fewer, or those of the first ones."""
         if self.known.counts is None or self.tree.vectors is not None:
             return

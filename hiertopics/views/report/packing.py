@@ -38,7 +38,7 @@ def packed(part: Any) -> str:
     return base64.b64encode(gzip.compress(text, 6, mtime=0)).decode()
 
 
-class Box:
+class PackingBox:
     """Parts of a report, packed one by one, in a space of n bytes."""
 
     def __init__(self, space: float) -> None:

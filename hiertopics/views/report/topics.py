@@ -47,7 +47,7 @@ def lay_out(tree: Tree, min_docs: int = 0) -> Layout:
     return Layout(rows, parent, end, place)
 
 
-class Words(NamedTuple):
+class TopWords(NamedTuple):
     """For each node, ids of words and their values; telling: words that differ from its nearest.
 
     kind: "probability", "chance" (of a column to be 1) or "loading" (the entry of a vector).
@@ -59,7 +59,7 @@ class Words(NamedTuple):
     telling: list[I64]
 
 
-def words_of(tree: Tree, layout: Layout, background: F64 | None, n_words: int) -> Words:
+def words_of(tree: Tree, layout: Layout, background: F64 | None, n_words: int) -> TopWords:
     """Return the words of each node: the ``n_words`` best by probability and by relevance.
 
     background: share of each word in the corpus, float64 [n_words]; None where words have none.
@@ -78,7 +78,7 @@ def words_of(tree: Tree, layout: Layout, background: F64 | None, n_words: int) -
         ids.append(best)
         values.append(chances[best])
         telling.append(_telling(tree, layout, place, own))
-    return Words("probability", ids, values, telling)
+    return TopWords("probability", ids, values, telling)
 
 
 def branch_words_of(
@@ -115,7 +115,7 @@ def _own_words(tree: Tree, row: int, n_tokens: float, n_words: int) -> I64:
     return own if len(own) >= n_words else tree.top_words(row, n_words)
 
 
-def _of_vectors(tree: Tree, layout: Layout, n_words: int) -> Words:
+def _of_vectors(tree: Tree, layout: Layout, n_words: int) -> TopWords:
     vectors = tree.vectors
     assert vectors is not None
     if tree.has_words:
@@ -125,7 +125,7 @@ def _of_vectors(tree: Tree, layout: Layout, n_words: int) -> Words:
         ids = list(order[:, :n_words])
     values = [vectors[row, best] for row, best in zip(layout.rows, ids, strict=True)]
     none = np.empty(0, dtype=np.int64)
-    return Words("chance" if tree.has_words else "loading", ids, values, [none] * len(ids))
+    return TopWords("chance" if tree.has_words else "loading", ids, values, [none] * len(ids))
 
 
 def _tokens_below(tree: Tree) -> F64:
@@ -170,7 +170,7 @@ def _telling(tree: Tree, layout: Layout, place: int, own: I64) -> I64:
     return np.asarray(own[leading[gain[leading] > 0]])
 
 
-def node_part(tree: Tree, layout: Layout, words: Words, ids: Sequence[I64]) -> dict[str, Any]:
+def node_part(tree: Tree, layout: Layout, words: TopWords, ids: Sequence[I64]) -> dict[str, Any]:
     """Return the columns of the part ``nodes``; ids: each node's words as the report numbers them.
 
     See docs/report.md for what each column holds.

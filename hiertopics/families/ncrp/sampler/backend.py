@@ -47,8 +47,8 @@ from hiertopics.families.flat.token_layout import (
 from hiertopics.families.ncrp import summary as common
 from hiertopics.families.ncrp.clustering import MOST_PAIRS, branches_of, leaves_for, widths
 from hiertopics.families.ncrp.config import (
-    GibbsInference as Inference,
     GibbsSettings as Settings,
+    HldaGibbsInference as Inference,
     SeededModel as Model,
     level_prior,
 )
@@ -326,7 +326,7 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
     n_wn, own = chain.n_wk[:, live], -data.seeds.weight
     np.add.at(n_wn, (data.seeds.word, number[chain.first[1] + data.seeds.name]), own)
     return common.summarise(
-        common.SummaryInput(
+        common.HldaSummaryInput(
             parent=parent,
             n_wn=n_wn,
             slot_probs=slots,

@@ -15,7 +15,7 @@ import numpy as np
 
 from hiertopics.base.arrays import F64, I8, I32, I64
 from hiertopics.base.axes import POSITIVE, Axes
-from hiertopics.families.flat.token_layout import Words
+from hiertopics.families.flat.token_layout import TokenRanges
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.special import log
 
@@ -107,7 +107,9 @@ def log_gamma(x: float) -> float:
 
 
 @kernel()
-def make_scratch(words: Words, chain: Chain, hyper: Hyperparameters, spare: int) -> ChainScratch:
+def make_scratch(
+    words: TokenRanges, chain: Chain, hyper: Hyperparameters, spare: int
+) -> ChainScratch:
     """Return the memory of a sweep, its logarithms up to date; ``spare`` more factors fit."""
     n_levels, n_columns = chain.path.shape[1], len(chain.visits)
     most_pairs, longest = 0, 0

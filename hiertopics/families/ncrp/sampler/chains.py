@@ -25,7 +25,7 @@ from hiertopics.contract.chains import Chains
 from hiertopics.contract.states import Arrays
 from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.families.flat.token_layout import TOKENS_AT_ONCE, Data
-from hiertopics.families.ncrp.config import GibbsInference
+from hiertopics.families.ncrp.config import HldaGibbsInference
 from hiertopics.families.ncrp.sampler import chain_kernels, move_kernels, sweep_kernels
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Hyperparameters
 
@@ -350,14 +350,14 @@ def slots(chain: Chain) -> I32:
     return chain.path - chain.first[:-1].astype(np.int32)
 
 
-def begins(schedule: GibbsInference, iteration: int) -> bool:
+def begins(schedule: HldaGibbsInference, iteration: int) -> bool:
     """Return whether ``iteration`` is the first of the second or a later try."""
     place, step = divmod(iteration - 1, schedule.restart_iterations)
     return 0 < place < schedule.restarts and step == 0
 
 
 def tried(
-    state: State, data: Data, score: float, schedule: GibbsInference, iteration: int
+    state: State, data: Data, score: float, schedule: HldaGibbsInference, iteration: int
 ) -> State:
     """Return the state after an iteration whose draw has the log probability ``score``.
 

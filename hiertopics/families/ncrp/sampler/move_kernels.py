@@ -28,7 +28,7 @@ import math
 import numpy as np
 
 from hiertopics.base.arrays import F64, I32, I64
-from hiertopics.families.flat.token_layout import Words
+from hiertopics.families.flat.token_layout import TokenRanges
 from hiertopics.families.ncrp.sampler.chain_kernels import (
     Chain,
     ChainScratch,
@@ -60,7 +60,7 @@ SMALL = 1e-200
 
 @kernel()
 def leap_all(
-    words: Words, chain: Chain, hyper: Hyperparameters, start: int, rng: np.random.Generator
+    words: TokenRanges, chain: Chain, hyper: Hyperparameters, start: int, rng: np.random.Generator
 ) -> tuple[int, int]:
     """Let each document from ``start`` on leap; return where it stopped and how many moved.
 
@@ -78,7 +78,7 @@ def leap_all(
 @kernel()
 def leap(
     doc: int,
-    words: Words,
+    words: TokenRanges,
     chain: Chain,
     hyper: Hyperparameters,
     scratch: ChainScratch,
@@ -119,7 +119,7 @@ def slot_of(path: I32, chain: Chain) -> int:
 
 
 @kernel()
-def take_off(doc: int, words: Words, chain: Chain) -> None:
+def take_off(doc: int, words: TokenRanges, chain: Chain) -> None:
     """Take all of a document's words off its path; levels stay noted."""
     path, n_dl = chain.path[doc], chain.n_dl[doc]
     for pair in range(words.pair_ptr[doc], words.pair_ptr[doc + 1]):
@@ -132,7 +132,7 @@ def take_off(doc: int, words: Words, chain: Chain) -> None:
 
 
 @kernel()
-def put_back(doc: int, words: Words, chain: Chain) -> None:
+def put_back(doc: int, words: TokenRanges, chain: Chain) -> None:
     """Put a document's words on its path at the levels that are noted."""
     path, n_dl = chain.path[doc], chain.n_dl[doc]
     for pair in range(words.pair_ptr[doc], words.pair_ptr[doc + 1]):
@@ -147,7 +147,7 @@ def put_back(doc: int, words: Words, chain: Chain) -> None:
 @kernel()
 def put_on(
     doc: int,
-    words: Words,
+    words: TokenRanges,
     chain: Chain,
     hyper: Hyperparameters,
     fresh: bool,
@@ -201,7 +201,7 @@ def put_on(
 
 @kernel()
 def score_slots(
-    doc: int, words: Words, chain: Chain, hyper: Hyperparameters, scratch: ChainScratch
+    doc: int, words: TokenRanges, chain: Chain, hyper: Hyperparameters, scratch: ChainScratch
 ) -> None:
     """Write log S of every slot to ``score``, and with the tree's log prior to ``log_weight``.
 
@@ -287,7 +287,7 @@ def multiply_by(inside: F64, rest: float, product: F64) -> None:
 
 @kernel()
 def graft_level(
-    words: Words,
+    words: TokenRanges,
     chain: Chain,
     hyper: Hyperparameters,
     level: int,
@@ -327,7 +327,7 @@ def graft_level(
 
 
 @kernel()
-def gather(docs: I64, words: Words, chain: Chain, block: I32) -> None:
+def gather(docs: I64, words: TokenRanges, chain: Chain, block: I32) -> None:
     """Count the documents' words at the levels of ``block`` [n_words, level], not at the root."""
     block[:] = 0
     for doc in docs:

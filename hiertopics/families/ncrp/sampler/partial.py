@@ -39,7 +39,7 @@ from hiertopics.families.ncrp.config import GibbsSettings as Settings
 from hiertopics.families.ncrp.sampler import backend as collapsed, chain_kernels, partial_kernels
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Hyperparameters
 from hiertopics.families.ncrp.sampler.chains import hold, is_held, visit
-from hiertopics.families.ncrp.sampler.partial_kernels import Topics, draw_masses
+from hiertopics.families.ncrp.sampler.partial_kernels import PathTopics, draw_masses
 from hiertopics.numeric.streams import ahead
 
 SEATED = 0.3
@@ -77,7 +77,7 @@ def sweep(data: Data, chain: Chain, hyper: Hyperparameters, shards: Shards) -> C
 
 def draw_topics(
     chain: Chain, hyper: Hyperparameters, place: I64, shards: Shards, seeds: Seeds = NONE
-) -> Topics:
+) -> PathTopics:
     """Draw topics and branch weights given all paths and levels.
 
     place: int64 [n_docs], each document's place in the order. Those that names are come first.
@@ -100,7 +100,7 @@ def draw_topics(
     row = np.searchsorted(node, path.T)
     laid = shards.context.deal(_lay, [(mass, scale, row) for mass, _ in drawn])
     root, below = (stacked(rows) for rows in zip(*laid, strict=True))
-    return Topics(path, first[path[:, -1]], log_weight, root, below)
+    return PathTopics(path, first[path[:, -1]], log_weight, root, below)
 
 
 class TopicDrawInput(NamedTuple):
@@ -128,7 +128,7 @@ def _lay(message: tuple[F32, F32, I64]) -> tuple[F32, F32]:
     mass, scale, row = message
     n_words, (n_levels, n_paths) = len(mass), row.shape
     nothing = np.empty((n_paths, 0), np.int32), np.empty(0, np.int64), np.empty(0)
-    topics = Topics(
+    topics = PathTopics(
         *nothing,
         np.empty(n_words, np.float32),
         np.empty((n_words, n_levels - 1, n_paths), np.float32),
@@ -165,7 +165,7 @@ def redraw(
     data: Data,
     chain: Chain,
     hyper: Hyperparameters,
-    topics: Topics,
+    topics: PathTopics,
     docs: I64,
     place: I64,
     shards: Shards,
@@ -177,13 +177,13 @@ def redraw(
     for part, rng in parts:
         own = docs[part]
         of_own = (chain.n_dl[own], place[own], number[part])
-        messages.append(Documents(part_of(data, own), *of_own, hyper, topics, rng))
+        messages.append(RedrawnDocuments(part_of(data, own), *of_own, hyper, topics, rng))
     for (part, _), (path, level) in zip(parts, shards.context.deal(_redraw, messages), strict=True):
         chain.path[docs[part]] = path
         partial_kernels.put_levels(docs[part], data.words, level, chain.level)
 
 
-class Documents(NamedTuple):
+class RedrawnDocuments(NamedTuple):
     """Documents to be redrawn: n_dl [n, L]; places in the order and rows in ``topics`` [n]."""
 
     part: PieceDocuments
@@ -191,11 +191,11 @@ class Documents(NamedTuple):
     place: I64
     number: I64
     prior: Hyperparameters
-    topics: Topics
+    topics: PathTopics
     rng: np.random.Generator
 
 
-def _redraw(documents: Documents) -> tuple[I32, I8]:
+def _redraw(documents: RedrawnDocuments) -> tuple[I32, I8]:
     """Return the new paths and levels of documents, some of which are drawn at a time."""
     part, n_dl, place, number, prior, topics, rng = documents
     none, nowhere = np.empty(0, np.int32), np.empty(0, np.int64)

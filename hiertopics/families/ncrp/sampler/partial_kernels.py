@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hiertopics.base.arrays import F32, F64, I8, I32, I64
-from hiertopics.families.flat.token_layout import Words
+from hiertopics.families.flat.token_layout import TokenRanges
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Hyperparameters
 from hiertopics.families.ncrp.sampler.sweep_kernels import NEGLIGIBLE
 from hiertopics.numeric.jit import kernel
@@ -117,7 +117,7 @@ MANTISSA = np.int64((1 << 52) - 1)
 BITS_OF_ONE = np.int64(1023 << 52)
 
 
-class Topics(NamedTuple):
+class PathTopics(NamedTuple):
     """Fixed input while documents are redrawn; P paths, those taken by documents.
 
     path: int32 [P, L], columns of the chain. first: int64 [P], the place in the order of its
@@ -133,7 +133,7 @@ class Topics(NamedTuple):
     below: F32
 
 
-class Table(NamedTuple):
+class DrawMemory(NamedTuple):
     """Memory of a document's draw: by path chance, product, exponent, weight; by level share."""
 
     chance: F32
@@ -144,7 +144,7 @@ class Table(NamedTuple):
 
 
 @kernel()
-def lay_topics(begin: int, end: int, mass: F32, scale: F32, node: I64, topics: Topics) -> None:
+def lay_topics(begin: int, end: int, mass: F32, scale: F32, node: I64, topics: PathTopics) -> None:
     """Fill ``root`` and ``below`` of some words from ``mass`` [n_words, K] times ``scale`` [K].
 
     node: int64 [L, P], the place in ``mass`` of each path's node at each level.
@@ -163,10 +163,10 @@ def redraw(
     docs: I64,
     place: I64,
     number: I64,
-    words: Words,
+    words: TokenRanges,
     chain: Chain,
     hyper: Hyperparameters,
-    topics: Topics,
+    topics: PathTopics,
     rng: np.random.Generator,
 ) -> None:
     """Redraw path and levels of documents; counts of words and visits are left as they were.
@@ -176,7 +176,7 @@ def redraw(
     were there before them.
     """
     n_paths, n_levels = len(topics.path), chain.path.shape[1]
-    table = Table(
+    table = DrawMemory(
         np.empty(n_paths, np.float32),
         np.empty(n_paths),
         np.empty(n_paths, np.int64),
@@ -204,7 +204,9 @@ def draw_shares(n_tokens: I32, prior: F64, share: F64, rng: np.random.Generator)
 
 
 @kernel()
-def weigh_paths(doc: int, place: int, words: Words, topics: Topics, table: Table) -> None:
+def weigh_paths(
+    doc: int, place: int, words: TokenRanges, topics: PathTopics, table: DrawMemory
+) -> None:
     """Write to ``weight`` the log chance of each path that was there before the document."""
     table.product[:] = 1.0
     table.exponent[:] = 0
@@ -223,7 +225,7 @@ def weigh_paths(doc: int, place: int, words: Words, topics: Topics, table: Table
 
 
 @kernel()
-def mix(word: int, topics: Topics, table: Table) -> None:
+def mix(word: int, topics: PathTopics, table: DrawMemory) -> None:
     """Write to ``chance`` a word's chance on each path: over levels, share times topic."""
     at_root = np.float32(table.share[0]) * topics.root[word]
     rows = topics.below[word]
@@ -275,9 +277,9 @@ def draw_path(log_weight: F64, rng: np.random.Generator) -> int:
 def draw_levels(
     doc: int,
     chosen: int,
-    words: Words,
+    words: TokenRanges,
     chain: Chain,
-    topics: Topics,
+    topics: PathTopics,
     share: F64,
     rng: np.random.Generator,
 ) -> None:
@@ -299,7 +301,7 @@ def draw_levels(
 
 
 @kernel()
-def put_levels(docs: I64, words: Words, own: I8, level: I8) -> None:
+def put_levels(docs: I64, words: TokenRanges, own: I8, level: I8) -> None:
     """Write the levels of some documents, ``own``, to their places among those of all tokens."""
     done = 0
     for doc in docs:

@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from hiertopics.base.arrays import F64, I32, I64
-from hiertopics.families.flat.token_layout import Words
+from hiertopics.families.flat.token_layout import TokenRanges
 from hiertopics.families.ncrp.sampler.chain_kernels import (
     Chain,
     ChainScratch,
@@ -45,7 +45,7 @@ NEGLIGIBLE = -45.0
 
 @kernel()
 def score_nodes(
-    doc: int, words: Words, chain: Chain, hyper: Hyperparameters, scratch: ChainScratch
+    doc: int, words: TokenRanges, chain: Chain, hyper: Hyperparameters, scratch: ChainScratch
 ) -> None:
     """Write F of every node below the root to ``score``, and of new nodes to ``new_score``.
 
@@ -176,7 +176,7 @@ def draw_node(chain: Chain, scratch: ChainScratch, rng: np.random.Generator) -> 
 
 @kernel()
 def sweep(
-    words: Words,
+    words: TokenRanges,
     chain: Chain,
     hyper: Hyperparameters,
     order: I64,
@@ -214,7 +214,7 @@ def sweep(
 
 @kernel()
 def lift(
-    doc: int, words: Words, chain: Chain, hyper: Hyperparameters, scratch: ChainScratch
+    doc: int, words: TokenRanges, chain: Chain, hyper: Hyperparameters, scratch: ChainScratch
 ) -> None:
     """Take a document off its path, and its words below the root; note them by level."""
     path, n_levels = chain.path[doc], chain.path.shape[1]
@@ -241,7 +241,7 @@ def seat(doc: int, node: int, chain: Chain, hyper: Hyperparameters, scratch: Cha
 
 
 @kernel()
-def lower(doc: int, words: Words, chain: Chain, scratch: ChainScratch) -> None:
+def lower(doc: int, words: TokenRanges, chain: Chain, scratch: ChainScratch) -> None:
     """Put a lifted document's words below the root on its path."""
     path, n_levels = chain.path[doc], chain.path.shape[1]
     begin = words.pair_ptr[doc]
@@ -255,7 +255,7 @@ def lower(doc: int, words: Words, chain: Chain, scratch: ChainScratch) -> None:
 
 @kernel()
 def draw_levels(
-    doc: int, words: Words, chain: Chain, hyper: Hyperparameters, rng: np.random.Generator
+    doc: int, words: TokenRanges, chain: Chain, hyper: Hyperparameters, rng: np.random.Generator
 ) -> None:
     """Redraw the level of each token of a document given its path.
 

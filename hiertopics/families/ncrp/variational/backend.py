@@ -33,11 +33,11 @@ from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.corpus.data.stored import BLOCK_PAIRS
 from hiertopics.corpus.data.tree import NODE, Tree
-from hiertopics.families.flat.summary import Entries, EntriesWriter, stacked_rows
+from hiertopics.families.flat.summary import EntriesWriter, RowEntries, stacked_rows
 from hiertopics.families.ncrp import clustering, summary as common
 from hiertopics.families.ncrp.config import (
+    HldaVariationalInference as Inference,
     Model as Model,
-    VariationalInference as Inference,
     VariationalSettings as Settings,
 )
 from hiertopics.families.ncrp.simulate import simulate as simulate
@@ -48,10 +48,10 @@ from hiertopics.families.ncrp.variational.state import (
     CELLS,
     LOCAL_ROUNDS,
     Data,
-    PassMessage,
+    DocumentPassMessage,
+    PassSums,
     SlotProbabilities,
     State,
-    Sums,
     added,
     bounds,
     build_piece,
@@ -141,7 +141,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
         _learn(state, sums, inference)
     if not inference.batch_size:
         state = heavier_first(state, sums.slot, state.gamma)
-    made = moves.RoundResult(0, 0)
+    made = moves.HldaRoundResult(0, 0)
     if inference.moves != "none" and context.iteration % inference.moves_every == 0:
         state, made = moves.round_of_moves(state, data, settings, context)
     n_tokens = max(float(data.doc_lengths.sum()), 1.0)
@@ -156,7 +156,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     )
 
 
-def _learn(state: State, sums: Sums, inference: Inference) -> None:
+def _learn(state: State, sums: PassSums, inference: Inference) -> None:
     """Fit the hyperparameters that are to be learned; none lowers the bound."""
     if "gamma" not in inference.hold:
         state.gamma = bound.best_gamma(state.nodes, state.sticks, sums.slot, state.gamma)
@@ -167,7 +167,7 @@ def _learn(state: State, sums: Sums, inference: Inference) -> None:
         state.lam = sums.words + sums.words.dtype.type(state.eta)
 
 
-def epoch(state: State, data: Data, settings: Settings, context: Context) -> Sums:
+def epoch(state: State, data: Data, settings: Settings, context: Context) -> PassSums:
     """Visit all documents once, in batches drawn at random; the state moves in place.
 
     Returns the epoch's sums: slots and tokens outside as they were when their batch came, words
@@ -186,10 +186,10 @@ def epoch(state: State, data: Data, settings: Settings, context: Context) -> Sum
         n_outside += sums.n_outside
     state.n_outside = n_outside
     words = np.maximum(state.lam - state.lam.dtype.type(state.eta), 0)
-    return Sums(words, slot, n_outside, 0.0)
+    return PassSums(words, slot, n_outside, 0.0)
 
 
-def _visit(state: State, data: Data, docs: I64, rounds: int) -> Sums:
+def _visit(state: State, data: Data, docs: I64, rounds: int) -> PassSums:
     """Do the local step of some documents."""
     given = state.given(rounds, state.nodes.path)
     batches = Each([Batch(given, own) for own in by_piece(data, docs)])
@@ -199,15 +199,15 @@ def _visit(state: State, data: Data, docs: I64, rounds: int) -> Sums:
 class Batch(NamedTuple):
     """Message of a pass to some documents of a piece, int64 [n]."""
 
-    given: PassMessage
+    given: DocumentPassMessage
     docs: I64
 
 
-def _some(piece: DocumentPairs, local: Any, batch: Batch) -> tuple[Any, Sums]:
+def _some(piece: DocumentPairs, local: Any, batch: Batch) -> tuple[Any, PassSums]:
     return local, visit_some(piece, local, batch.given, batch.docs)
 
 
-def _blend(state: State, sums: Sums, rate: float, scale: float) -> None:
+def _blend(state: State, sums: PassSums, rate: float, scale: float) -> None:
     """Move topics and sticks by ``rate`` towards what the batch, scaled up, asks for."""
     kind = state.lam.dtype.type
     state.lam = kind(1 - rate) * state.lam
@@ -224,7 +224,7 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
     room, tau = beside(data.cells.word), state.tau
     weights = room.empty(tau.shape, np.float64)
     np.divide(tau, tau.sum(axis=1, keepdims=True), out=weights)
-    fitted = common.SummaryInput(
+    fitted = common.HldaSummaryInput(
         parent=state.parent,
         n_wn=n_wn,
         slot_probs=_slot_probs(state, room),
@@ -244,7 +244,7 @@ def _slot_probs(state: State, room: Room) -> sparse.csr_array:
     return stacked_rows(state.local.ask(_rows, state.weighing()), state.n_nodes, room)
 
 
-def _rows(piece: DocumentPairs, local: Any, weighing: SlotProbabilities) -> Entries:
+def _rows(piece: DocumentPairs, local: Any, weighing: SlotProbabilities) -> RowEntries:
     writer = EntriesWriter(beside(piece.word))
     for chances in weighing.blocks(piece, local):
         rows = sparse_rows(chances)

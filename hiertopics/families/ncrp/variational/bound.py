@@ -17,7 +17,7 @@ from scipy.special import gammaln, polygamma, psi
 
 from hiertopics.base.arrays import F64, Floats
 from hiertopics.families.ncrp.variational.expectations import outside_log_chance
-from hiertopics.families.nested.slots import Nodes, Sticks, log_series, sticks_term
+from hiertopics.families.nested.slots import NodeSticks, SlotNodes, log_series, sticks_term
 
 LEAST_CHANGE = 1e-6
 LOWEST, HIGHEST = 1e-3, 1e3
@@ -52,7 +52,7 @@ def levels_term(tau: F64, level_prior: F64) -> float:
     return float((own + ((level_prior - tau) * e_log).sum(axis=1)).sum())
 
 
-def best_gamma(nodes: Nodes, sticks: Sticks, slot_mass: F64, gamma: float) -> float:
+def best_gamma(nodes: SlotNodes, sticks: NodeSticks, slot_mass: F64, gamma: float) -> float:
     """Return the gamma that is best for the sticks and for the slots that leave the tree.
 
     slot_mass [n_nodes]: the documents' mass in each slot.

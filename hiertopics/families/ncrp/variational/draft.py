@@ -42,7 +42,7 @@ class SlotMoves(NamedTuple):
         return found
 
 
-class Documents(NamedTuple):
+class SlotPosterior(NamedTuple):
     """The pieces with q of slots, and the way to compute q."""
 
     local: Pieces[DocumentPairs, Any]
@@ -50,7 +50,7 @@ class Documents(NamedTuple):
 
 
 @dataclass
-class Draft:
+class PathTreeDraft:
     """A tree whose nodes may be in any order, including removed ones (parent ``GONE``).
 
     parent: int32 [n_nodes]. level: int32 [n_nodes]. words: [n_nodes, depth, n_words], expected
@@ -62,7 +62,7 @@ class Draft:
     level: I32
     words: Floats
     mass: F64
-    documents: Documents
+    documents: SlotPosterior
     _moved: list[tuple[int, int]] = field(default_factory=list)
     _lost: dict[tuple[int, int], float] = field(default_factory=dict)
 
@@ -220,7 +220,7 @@ def _products(piece: DocumentPairs, local: Any, asked: _Members) -> F64:
     return found
 
 
-def draft_of(state: State) -> Draft:
+def draft_of(state: State) -> PathTreeDraft:
     """Return the draft of a state; the state is not touched.
 
     Words are counted with levels that depend on the path, in the mean-field family too: there a
@@ -232,16 +232,16 @@ def draft_of(state: State) -> Draft:
     n_words, n_columns = sums.words.shape
     words = np.zeros((columns.size, n_words))
     words[:n_columns] = sums.words.T
-    return Draft(
+    return PathTreeDraft(
         state.parent.copy(),
         nodes.level.copy(),
         words.reshape(*columns.shape, n_words),
         sums.slot.copy(),
-        Documents(state.local, state.weighing()),
+        SlotPosterior(state.local, state.weighing()),
     )
 
 
-def state_of_draft(draft: Draft, like: State) -> State:
+def state_of_draft(draft: PathTreeDraft, like: State) -> State:
     """Return the state of the best sticks and topics for a draft, heavier siblings first."""
     mass = np.zeros(len(draft.parent))
     for level in range(draft.depth):

@@ -15,7 +15,7 @@ from scipy.special import gammaln
 
 from hiertopics.base.arrays import F32, F64, I64, Bools, Floats
 from hiertopics.families.ncrp.variational import gain_kernels as kernels
-from hiertopics.families.ncrp.variational.draft import Draft
+from hiertopics.families.ncrp.variational.draft import PathTreeDraft
 
 LEAST_MASS = 0.1
 ROUNDS = 5
@@ -33,7 +33,7 @@ class Move(NamedTuple):
     other: int
 
 
-def reshape(draft: Draft, gamma: float, eta: float) -> int:
+def reshape(draft: PathTreeDraft, gamma: float, eta: float) -> int:
     """Merge and hang nodes elsewhere as long as that gains; return the number of moves."""
     made = 0
     for _ in range(ROUNDS):
@@ -46,7 +46,7 @@ def reshape(draft: Draft, gamma: float, eta: float) -> int:
     return made
 
 
-def proposals(draft: Draft, gamma: float, eta: float) -> list[Move]:
+def proposals(draft: PathTreeDraft, gamma: float, eta: float) -> list[Move]:
     """Return every merge of siblings that gains, and each node's best transfer if it gains."""
     levels = range(1, draft.depth)
     joins = {level: _join_gains(draft, level, gamma, eta) for level in levels}
@@ -56,7 +56,7 @@ def proposals(draft: Draft, gamma: float, eta: float) -> list[Move]:
     return found
 
 
-def _join_gains(draft: Draft, level: int, gamma: float, eta: float) -> F64:
+def _join_gains(draft: PathTreeDraft, level: int, gamma: float, eta: float) -> F64:
     """Return what is gained by making one node of two of a level, [n_alive, n_alive].
 
     Minus infinity for pairs neither of which is among the other's ``NEIGHBOURS``.
@@ -102,7 +102,7 @@ def highest(similar: Floats) -> Bools:
     return (similar >= least) & (similar > -np.inf)
 
 
-def merges(draft: Draft, joins: Mapping[int, F64]) -> list[Move]:
+def merges(draft: PathTreeDraft, joins: Mapping[int, F64]) -> list[Move]:
     """Return the merges of siblings that gain; joins: by level, see ``_join_gains``."""
     gains, pairs = [], []
     for level, of_level in joins.items():
@@ -119,7 +119,7 @@ def merges(draft: Draft, joins: Mapping[int, F64]) -> list[Move]:
     ]
 
 
-def transfers(draft: Draft, level: int, joins: F64, gamma: float, eta: float) -> list[Move]:
+def transfers(draft: PathTreeDraft, level: int, joins: F64, gamma: float, eta: float) -> list[Move]:
     """Return the best gainful transfer of each node of a level to another or a new parent.
 
     Its documents take along the words that they have at the levels between. Leaves may join
@@ -160,7 +160,7 @@ class Joins(NamedTuple):
     leaf: I64
 
 
-def _best_joins(draft: Draft, level: int, joins: F64) -> Joins:
+def _best_joins(draft: PathTreeDraft, level: int, joins: F64) -> Joins:
     leaves, parents = draft.alive(level), draft.alive(level - 1)
     gains = joins.copy()
     np.fill_diagonal(gains, -np.inf)
@@ -176,7 +176,7 @@ def _best_joins(draft: Draft, level: int, joins: F64) -> Joins:
 
 
 def _moved_words(
-    draft: Draft, level: int, between: int, gamma: float, eta: float
+    draft: PathTreeDraft, level: int, between: int, gamma: float, eta: float
 ) -> tuple[I64, F64, F64, F64]:
     """Return the nodes of level ``between``, and what each gains by the words there of each node
     of ``level``; what the node's own ancestor gains by losing them; and a new node's worth.
@@ -209,7 +209,7 @@ def _mass_terms(mass: F64, gamma: float, *, inner: bool) -> F64:
     return np.asarray(terms)
 
 
-def _compatible(draft: Draft, found: list[Move]) -> list[Move]:
+def _compatible(draft: PathTreeDraft, found: list[Move]) -> list[Move]:
     """Choose moves by gain so that none touches a node, or the parents of one, of another."""
     chosen: list[Move] = []
     touched: set[int] = set()
@@ -228,7 +228,7 @@ def _compatible(draft: Draft, found: list[Move]) -> list[Move]:
     return chosen
 
 
-def _make(draft: Draft, move: Move) -> None:
+def _make(draft: PathTreeDraft, move: Move) -> None:
     parent = move.parent
     if parent == FRESH:
         parent = draft.add_node(int(draft.parent[draft.parent[move.node]]))

@@ -77,7 +77,7 @@ def _digamma(x: float) -> float:
 def spread_by_slot(
     e_table: Floats, parents: I32, outside: float, by_slot: Floats, at_root: Floats, log_scale: F64
 ) -> None:
-    """Write ``Globals.by_slot``, ``at_root`` and ``log_scale`` of a table of topics.
+    """Write ``SlotGlobals.by_slot``, ``at_root`` and ``log_scale`` of a table of topics.
 
     parents [depth - 1, n_nodes]: the node of each slot's path at each level below the root, and
     n_nodes where that is outside the tree.

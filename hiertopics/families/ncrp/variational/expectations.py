@@ -10,7 +10,7 @@ from scipy.special import psi
 
 from hiertopics.base.arrays import F64, Floats
 from hiertopics.families.ncrp.variational import expectation_kernels, slot_kernels as kernels
-from hiertopics.families.nested.slots import Nodes
+from hiertopics.families.nested.slots import SlotNodes
 
 LEAST_ETA_IN_FLOAT32 = 0.02
 FORMATS = {
@@ -31,7 +31,7 @@ def outside_log_chance(eta: float, n_words: int) -> float:
 
 def given_tables(
     lam: Floats,
-    nodes: Nodes,
+    nodes: SlotNodes,
     log_mass: F64,
     eta: float,
     level_prior: F64,
@@ -39,7 +39,7 @@ def given_tables(
     *,
     by_slot: bool = False,
     logs: bool = False,
-) -> kernels.Globals:
+) -> kernels.SlotGlobals:
     """Return the tables that local steps need.
 
     by_slot: to weigh all slots at once (structured). logs: E log phi itself (mean field).
@@ -55,20 +55,22 @@ def given_tables(
     e0 = outside_log_chance(eta, len(lam))
     slots = _slots(nodes, log_mass, float(np.exp(e0)))
     spread = _by_slot(e_table if by_slot else e_table[:0], slots)
-    return kernels.Globals(e_table, *spread, log_table, slots, level_prior, e0)
+    return kernels.SlotGlobals(e_table, *spread, log_table, slots, level_prior, e0)
 
 
-def plug_in_tables(phi: F64, nodes: Nodes, log_mass: F64, level_prior: F64) -> kernels.Globals:
+def plug_in_tables(
+    phi: F64, nodes: SlotNodes, log_mass: F64, level_prior: F64
+) -> kernels.SlotGlobals:
     """Return the tables of local steps for known topics phi [n_nodes, n_words]."""
     n_words = phi.shape[1]
     table = np.ascontiguousarray(phi.T)
     slots = _slots(nodes, log_mass, 1.0 / n_words)
     spread, no_logs = _by_slot(table, slots), table[:0]
-    return kernels.Globals(table, *spread, no_logs, slots, level_prior, -float(np.log(n_words)))
+    return kernels.SlotGlobals(table, *spread, no_logs, slots, level_prior, -float(np.log(n_words)))
 
 
 class Spread(NamedTuple):
-    """The fields of ``Globals`` of these names."""
+    """The fields of ``SlotGlobals`` of these names."""
 
     by_slot: Floats
     at_root: Floats
@@ -86,7 +88,7 @@ def _by_slot(table: Floats, slots: kernels.Slots) -> Spread:
     return found
 
 
-def _slots(nodes: Nodes, log_mass: F64, outside: float) -> kernels.Slots:
+def _slots(nodes: SlotNodes, log_mass: F64, outside: float) -> kernels.Slots:
     parent = nodes.parent.astype(np.uint32)
     return kernels.Slots(parent, nodes.bounds, nodes.path, log_mass, outside)
 

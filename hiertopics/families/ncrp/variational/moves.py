@@ -26,7 +26,7 @@ PRUNE_BELOW = 1e-6
 TRIAL_SWEEPS = 3
 
 
-class RoundResult(NamedTuple):
+class HldaRoundResult(NamedTuple):
     """The result of a round of moves: kept 0 or 1, and the numbers of moves made or tried."""
 
     kept: int
@@ -35,7 +35,7 @@ class RoundResult(NamedTuple):
 
 def round_of_moves(
     state: State, data: Data, settings: Settings, context: Context
-) -> tuple[State, RoundResult]:
+) -> tuple[State, HldaRoundResult]:
     """Return the state after a round of moves and a few sweeps.
 
     With ``guard_moves`` the state comes back untouched if the bound would be lower.
@@ -45,12 +45,12 @@ def round_of_moves(
     turn = import_module(PAPER).paper_moves if by_paper else all_moves
     trial, n_moves = turn(trial, data, settings, context)
     if n_moves == 0:
-        return state, RoundResult(0, 0)
+        return state, HldaRoundResult(0, 0)
     for _ in range(TRIAL_SWEEPS):
         sweep(trial)
     if settings.inference.guard_moves and elbo(trial) < elbo(state):
-        return state, RoundResult(0, n_moves)
-    return trial, RoundResult(1, n_moves)
+        return state, HldaRoundResult(0, n_moves)
+    return trial, HldaRoundResult(1, n_moves)
 
 
 def all_moves(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, int]:

@@ -36,7 +36,7 @@ class DocumentPairs(NamedTuple):
 
 
 class Slots(NamedTuple):
-    """The tree as kernels see it (``nested.slots.Nodes``), its LM [n_nodes] and exp(e0).
+    """The tree as kernels see it (``nested.slots.SlotNodes``), its LM [n_nodes] and exp(e0).
 
     parent is unsigned, so that no index is taken for one from the end; the root's is not used.
     """
@@ -48,7 +48,7 @@ class Slots(NamedTuple):
     outside: float
 
 
-class Globals(NamedTuple):
+class SlotGlobals(NamedTuple):
     """Global input of a local step: tables, the tree, and level_prior [depth].
 
     log_table [n_words, n_nodes]: E log phi; e_table: its exp. by_slot [n_words, depth - 1,
@@ -106,7 +106,7 @@ def slot_scores(
     cells: DocumentPairs,
     doc: int,
     e_theta: Floats,
-    given: Globals,
+    given: SlotGlobals,
     scratch: SlotScratch,
     scores: F64,
 ) -> None:
@@ -255,7 +255,7 @@ def weigh_slots(
     cells: DocumentPairs,
     doc: int,
     tau: F64,
-    given: Globals,
+    given: SlotGlobals,
     scratch: SlotScratch,
     log_weights: F64,
     chances: F64,
@@ -336,7 +336,7 @@ def seat_documents(
 
     leaf: int64 [n_docs], the slot of each document, in which q of slots is 1 - ``unsure``; the rest
     is spread evenly. level_tokens: [n_pairs, depth], tokens of each pair by level, smoothed by
-    ``share`` [depth] of a token. parent, bounds: as in ``nested.slots.Nodes``. tau: [n_docs,
+    ``share`` [depth] of a token. parent, bounds: as in ``nested.slots.SlotNodes``. tau: [n_docs,
     depth], added to.
     """
     n_nodes, depth = len(parent), len(share)

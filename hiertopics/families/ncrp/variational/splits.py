@@ -60,7 +60,7 @@ LEAST_MASS = 0.1
 NO_GROUP = -1
 
 
-class Split(NamedTuple):
+class SiblingSplit(NamedTuple):
     """A node, and those of its documents that go to a new sibling, int64 [n]."""
 
     node: int
@@ -84,7 +84,7 @@ def split_level(
     group[[node for node, _ in found]] = np.arange(len(found))
     above = nodes.path[:, level]
 
-    def plan(numbers: Sequence[int]) -> Plan:
+    def plan(numbers: Sequence[int]) -> TrialTree:
         chains = np.repeat(np.array(numbers), nodes.depth - level)
         some = [found[number] for number in numbers]
         return _split_plan(state, best, at, some, level, np.append(group[above], chains))
@@ -103,7 +103,7 @@ def _wanted(state: State, at: I32, level: int, most_nodes: int) -> list[int]:
 
 def _second_clusters(
     state: State, data: Data, at: I32, wanted: list[int], context: Context
-) -> list[Split]:
+) -> list[SiblingSplit]:
     """Return the second of two clusters of documents of each node that has two, by node."""
     rng, importance = context.rng("split"), importance_of(data.n_with, data.n_docs)
     found = []
@@ -115,13 +115,13 @@ def _second_clusters(
 
         second = docs[in_two(counts, np.diff(data.cells.ptr)[docs], importance, rng) == 1]
         if len(second):
-            found.append(Split(node, second))
+            found.append(SiblingSplit(node, second))
     return sorted(found, key=lambda split: split.node)
 
 
 def _split_plan(
-    state: State, best: I64, at: I32, splits: list[Split], level: int, group: Ints
-) -> Plan:
+    state: State, best: I64, at: I32, splits: list[SiblingSplit], level: int, group: Ints
+) -> TrialTree:
     """Return the plan of these splits; a new node starts with the topic of an old one."""
     nodes = state.nodes
     parent, source = state.parent.tolist(), list(range(nodes.n_nodes))
@@ -135,7 +135,7 @@ def _split_plan(
         other[at == node] = above
         first[docs] = above
     candidates = np.column_stack([best, other])
-    return Plan(np.array(parent), state.lam[:, source], first, candidates, group)
+    return TrialTree(np.array(parent), state.lam[:, source], first, candidates, group)
 
 
 def _chain_of(state: State, slot: int, level: int) -> list[int]:
@@ -161,7 +161,7 @@ def join_level(state: State, data: Data, level: int) -> tuple[State, int]:
         group[list(pair)] = number
     above = nodes.path[:, level]
 
-    def plan(numbers: Sequence[int]) -> Plan:
+    def plan(numbers: Sequence[int]) -> TrialTree:
         return _join_plan(state, best, [pairs[number] for number in numbers], group[above])
 
     before = unchanged(state, best, group[above])
@@ -179,7 +179,7 @@ def _alike_pairs(state: State, level: int) -> list[tuple[int, int]]:
     return [(int(here[i]), int(here[j])) for i, j in disjoint_pairs(gains, -np.inf)]
 
 
-def _join_plan(state: State, best: I64, pairs: list[tuple[int, int]], group: Ints) -> Plan:
+def _join_plan(state: State, best: I64, pairs: list[tuple[int, int]], group: Ints) -> TrialTree:
     """Return the plan in which the second of each pair becomes the first."""
     parent, lam = state.parent.astype(np.int64), state.lam.copy()
     slot = np.arange(len(parent))
@@ -193,10 +193,10 @@ def _join_plan(state: State, best: I64, pairs: list[tuple[int, int]], group: Int
     place[left] = np.arange(len(left))
     first = place[slot[best]]
     candidates = np.column_stack([first, np.full(len(first), -1)])
-    return Plan(place[parent[left]], lam[:, left], first, candidates, group[left])
+    return TrialTree(place[parent[left]], lam[:, left], first, candidates, group[left])
 
 
-class Plan(NamedTuple):
+class TrialTree(NamedTuple):
     """A tree to be tried, its nodes in any order with the root first.
 
     parent: int [n_nodes]. lam: [n_words, n_nodes]. first: int [n_docs], the slot of each
@@ -221,8 +221,8 @@ class Outcome(NamedTuple):
 def keep_gainful(
     state: State,
     data: Data,
-    before: Plan,
-    plan: Callable[[Sequence[int]], Plan],
+    before: TrialTree,
+    plan: Callable[[Sequence[int]], TrialTree],
     group_of_doc: Ints,
     n_groups: int,
 ) -> tuple[State, int]:
@@ -240,13 +240,13 @@ def keep_gainful(
     return new.state, len(kept)
 
 
-def unchanged(state: State, best: I64, group: Ints) -> Plan:
+def unchanged(state: State, best: I64, group: Ints) -> TrialTree:
     """Return the plan that leaves tree and documents as they are, to compare with."""
     candidates = np.column_stack([best, np.full(len(best), -1)])
-    return Plan(state.parent, state.lam, best, candidates, group)
+    return TrialTree(state.parent, state.lam, best, candidates, group)
 
 
-def run(state: State, data: Data, plan: Plan, group_of_doc: Ints, n_groups: int) -> Outcome:
+def run(state: State, data: Data, plan: TrialTree, group_of_doc: Ints, n_groups: int) -> Outcome:
     """Carry out a plan; ``state`` is not touched.
 
     The worth of a group adds up its documents' share of the bound, its topics' and its nodes'
@@ -292,11 +292,11 @@ def _sweep(state: State, candidates: I32) -> F64:
 class CandidateInput(NamedTuple):
     """Question to the documents of a piece: candidates [n_docs, 2] of each under ``given``."""
 
-    given: kernels.Globals
+    given: kernels.SlotGlobals
     candidates: I32
 
 
-def _asked(state: State, given: kernels.Globals, candidates: I32) -> Each:
+def _asked(state: State, given: kernels.SlotGlobals, candidates: I32) -> Each:
     rows = each(state.local, candidates=candidates)
     return Each([CandidateInput(given, **own) for own in rows.messages])
 

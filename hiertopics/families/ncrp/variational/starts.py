@@ -21,7 +21,7 @@ from hiertopics.base.arrays import F64, I32, I64, Floats, Ints
 from hiertopics.contract.engine import Each
 from hiertopics.contract.model import Context
 from hiertopics.families.flat import token_layout
-from hiertopics.families.flat.token_layout import Words
+from hiertopics.families.flat.token_layout import TokenRanges
 from hiertopics.families.ncrp import clustering
 from hiertopics.families.ncrp.clustering import leaves_for, nested_clusters, sums_of
 from hiertopics.families.ncrp.config import VariationalSettings as Settings, level_prior
@@ -46,7 +46,7 @@ LEAP_EVERY = 2
 """Leaps cost as much as several sweeps."""
 
 
-class Tree(NamedTuple):
+class FirstTree(NamedTuple):
     """A first tree, nodes in the order of ``nested.slots``.
 
     parent: int32 [n_nodes]. words: (expected) counts [n_words, n_nodes]. mass: float64 [n_nodes],
@@ -56,10 +56,10 @@ class Tree(NamedTuple):
     parent: I32
     words: Floats
     mass: F64
-    seats: Seats | None = None
+    seats: SlotSeats | None = None
 
 
-class Seats(NamedTuple):
+class SlotSeats(NamedTuple):
     """Documents in slots: leaf int64 [n_docs], the slot of each document up to ``UNSURE``; and tau,
     float64 [n_docs, depth].
     """
@@ -69,7 +69,7 @@ class Seats(NamedTuple):
 
 
 def state_of(
-    kind: type[State], tree: Tree, data: Data, settings: Settings, context: Context
+    kind: type[State], tree: FirstTree, data: Data, settings: Settings, context: Context
 ) -> State:
     """Return the state of a tree.
 
@@ -126,33 +126,33 @@ def sampled(data: Data, context: Context) -> Data:
     return data if data.shelf is None else some_of(data, np.arange(data.n_docs))
 
 
-def of_all(tree: Tree, seen: Data, data: Data) -> Tree:
+def of_all(tree: FirstTree, seen: Data, data: Data) -> FirstTree:
     """Return a tree of some documents, scaled up to all of them; it seats none."""
     if seen.n_docs == data.n_docs:
         return tree
     n_tokens = [float(max(some.doc_lengths.sum(), 1)) for some in (data, seen)]
     words, mass = tree.words * (n_tokens[0] / n_tokens[1]), tree.mass * (data.n_docs / seen.n_docs)
-    return Tree(tree.parent, words, mass)
+    return FirstTree(tree.parent, words, mass)
 
 
-def from_root(data: Data, settings: Settings, context: Context) -> Tree:
+def from_root(data: Data, settings: Settings, context: Context) -> FirstTree:
     """Return the tree of a root alone."""
     parent = np.array([-1], dtype=np.int32)
     mass = np.array([float(max(data.n_docs, 1))])
-    return Tree(parent, data.word_counts[:, None].astype(np.float64), mass)
+    return FirstTree(parent, data.word_counts[:, None].astype(np.float64), mass)
 
 
-def one_by_one(data: Data, settings: Settings, context: Context) -> Tree:
+def one_by_one(data: Data, settings: Settings, context: Context) -> FirstTree:
     """Return the tree of documents that open paths one by one (the paper's start)."""
     prior, most = level_prior(settings.model), settings.inference.max_nodes // settings.model.depth
     tree = import_module(PAPER).grow_by_documents(data, settings, prior, max(most, 1), context)
     parent, mass = np.array(tree.parent), np.array(tree.mass)
     order = in_order(parent, np.arange(len(parent)))
     counts = np.ascontiguousarray(tree.counts[:, order])
-    return Tree(renumbered(parent, order), counts, mass[order])
+    return FirstTree(renumbered(parent, order), counts, mass[order])
 
 
-def overcomplete(data: Data, settings: Settings, context: Context) -> Tree:
+def overcomplete(data: Data, settings: Settings, context: Context) -> FirstTree:
     """Return a full tree whose topics are a share of the corpus plus Gamma(1, 1) noise."""
     model = settings.model
     rng = context.rng("start")
@@ -168,7 +168,7 @@ def overcomplete(data: Data, settings: Settings, context: Context) -> Tree:
     counts += rng.gamma(1.0, 1.0, counts.shape)
     mass = np.zeros(len(parent))
     mass[nodes.leaves] = data.n_docs / len(nodes.leaves)
-    return Tree(parents, counts, mass)
+    return FirstTree(parents, counts, mass)
 
 
 def cluster_branches(data: Data, settings: Settings, context: Context) -> I64:
@@ -185,7 +185,7 @@ def starting_leaves(n_docs: int, settings: Settings) -> int:
     return min(int(chosen or leaves_for(n_docs)), most)
 
 
-def from_paths(branch: Ints, data: Data, settings: Settings) -> Tree:
+def from_paths(branch: Ints, data: Data, settings: Settings) -> FirstTree:
     """Return the tree in which each document takes a path, its words shared by all levels.
 
     branch: int [n_docs, depth - 1], names of the nodes below the root, unique within a level.
@@ -196,7 +196,7 @@ def from_paths(branch: Ints, data: Data, settings: Settings) -> Tree:
     rows = [sums_of(counts, path[:, level], len(parent)) for level in range(depth)]
     words = np.ascontiguousarray(np.sum([row.toarray() for row in rows], axis=0).T)
     mass = np.bincount(path[:, -1], minlength=len(parent)).astype(np.float64)
-    return Tree(parent, words, mass)
+    return FirstTree(parent, words, mass)
 
 
 def _tree_of(branch: Ints) -> tuple[I32, I64]:
@@ -220,7 +220,7 @@ def _tree_of(branch: Ints) -> tuple[I32, I64]:
     return renumbered(np.array(parent), order), new_id[path]
 
 
-def from_assignment(branch: Ints, level_tokens: I32, data: Data, settings: Settings) -> Tree:
+def from_assignment(branch: Ints, level_tokens: I32, data: Data, settings: Settings) -> FirstTree:
     """Return the tree of documents on known paths, their tokens on known levels (start "G").
 
     branch: int [n_docs, depth - 1], names of the nodes below the root, unique within a level.
@@ -240,17 +240,17 @@ def from_assignment(branch: Ints, level_tokens: I32, data: Data, settings: Setti
     seat_documents(
         data.cells, leaf, level_tokens, share, UNSURE, parent, nodes.bounds, words, mass, tau
     )
-    return Tree(parent, words, mass, Seats(leaf, prior + tau))
+    return FirstTree(parent, words, mass, SlotSeats(leaf, prior + tau))
 
 
-def from_gibbs(data: Data, settings: Settings, context: Context) -> Tree:
+def from_gibbs(data: Data, settings: Settings, context: Context) -> FirstTree:
     """Return the tree of the best draw from a sequential start (theory/ncrp 4)."""
     prior = _prior(settings)
     chain = chains.sequential(_in_tokens(data), prior, context.rng("start"))
     return _tree_of_chain(most_probable(chain, data, settings, context), data, settings)
 
 
-def from_clusters(data: Data, settings: Settings, context: Context) -> Tree:
+def from_clusters(data: Data, settings: Settings, context: Context) -> FirstTree:
     """Return the tree of the best draw from a tree of clusters of documents.
 
     Without sweeps each document's words go in equal parts to the topics on its path.
@@ -285,7 +285,7 @@ def _kept(chain: Chain) -> Chain:
     return chain._replace(path=chain.path.copy(), level=chain.level.copy())
 
 
-def _tree_of_chain(chain: Chain, data: Data, settings: Settings) -> Tree:
+def _tree_of_chain(chain: Chain, data: Data, settings: Settings) -> FirstTree:
     """Return the tree of a draw.
 
     Documents on leaves that ``max_nodes`` has no room for join the largest leaf nearby.
@@ -300,7 +300,7 @@ def _tree_of_chain(chain: Chain, data: Data, settings: Settings) -> Tree:
 def _in_tokens(data: Data) -> token_layout.Data:
     cells = data.cells
     token_ptr = np.concatenate([[0], np.cumsum(cells.tokens, dtype=np.int64)])
-    words = Words(cells.ptr, cells.word, token_ptr)
+    words = TokenRanges(cells.ptr, cells.word, token_ptr)
     return token_layout.Data(words, data.n_docs, data.n_words, int(token_ptr[-1]))
 
 

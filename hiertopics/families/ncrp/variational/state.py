@@ -25,7 +25,13 @@ from hiertopics.families.ncrp.variational.structured_kernels import (
     structured_step,
     weigh_documents,
 )
-from hiertopics.families.nested.slots import Nodes, fit_sticks, log_masses, nodes_of, sticks_term
+from hiertopics.families.nested.slots import (
+    SlotNodes,
+    fit_sticks,
+    log_masses,
+    nodes_of,
+    sticks_term,
+)
 from hiertopics.families.nested.tree_state import TreeState
 
 RARE = 1e-5
@@ -184,7 +190,7 @@ class State(TreeState):
         return len(self.level_prior)
 
     @property
-    def nodes(self) -> Nodes:
+    def nodes(self) -> SlotNodes:
         """The tree's shape."""
         return nodes_of(self.parent, len(self.level_prior))
 
@@ -202,7 +208,9 @@ class State(TreeState):
         """Return the first state of pieces; tau [n_docs, depth], documents in slots [n_nodes]."""
         return {"tau": tau}
 
-    def given(self, rounds: int, columns: I32, dtype: DTypeLike | None = None) -> PassMessage:
+    def given(
+        self, rounds: int, columns: I32, dtype: DTypeLike | None = None
+    ) -> DocumentPassMessage:
         """Return the message of a pass to the documents; dtype as in ``local_pass``."""
         return by_path(self, rounds, columns, dtype)
 
@@ -220,7 +228,7 @@ class State(TreeState):
         return finite(sum(self.local.ask(_log_normaliser, given)))
 
 
-class Sums(NamedTuple):
+class PassSums(NamedTuple):
     """Sums of a pass over the documents.
 
     words: [n_words, n_columns] expected tokens. slot: float64 [n_nodes] documents. n_outside:
@@ -234,17 +242,17 @@ class Sums(NamedTuple):
     log_normaliser: float
 
 
-class PassMessage(NamedTuple):
+class DocumentPassMessage(NamedTuple):
     """Message of a pass to the documents.
 
     columns: int32 [n_nodes, depth], where the words of a slot's levels are added up. visit: does
     the local step of some documents in place.
     """
 
-    tables: kernels.Globals
+    tables: kernels.SlotGlobals
     schedule: kernels.Schedule
     columns: I32
-    visit: Callable[[DocumentPairs, Any, PassMessage, kernels.Statistics], float]
+    visit: Callable[[DocumentPairs, Any, DocumentPassMessage, kernels.Statistics], float]
 
 
 class SlotProbabilities(NamedTuple):
@@ -254,7 +262,7 @@ class SlotProbabilities(NamedTuple):
     """
 
     n_nodes: int
-    given: kernels.Globals | None
+    given: kernels.SlotGlobals | None
     weigh: Callable[[DocumentPairs, Any, Any, int, int], F64]
 
     def blocks(self, piece: DocumentPairs, local: Any) -> Iterator[F64]:
@@ -277,7 +285,7 @@ def bounds(data: Data) -> dict[str, I64]:
     return {"tau": data.shard_bounds, "chances": data.shard_bounds}
 
 
-def local_pass(state: State, rounds: int, *, dtype: DTypeLike | None = None) -> Sums:
+def local_pass(state: State, rounds: int, *, dtype: DTypeLike | None = None) -> PassSums:
     """Do every document's local step; the per-document state changes in place.
 
     rounds: local rounds; 0 moves nothing. dtype: of the tables; None: what eta allows. Raises
@@ -288,15 +296,17 @@ def local_pass(state: State, rounds: int, *, dtype: DTypeLike | None = None) -> 
     return added(local.step(_local_step, given) if rounds else local.ask(visit, given))
 
 
-def by_path(state: State, rounds: int, columns: I32, dtype: DTypeLike | None = None) -> PassMessage:
+def by_path(
+    state: State, rounds: int, columns: I32, dtype: DTypeLike | None = None
+) -> DocumentPassMessage:
     """Return the message of a pass to the documents, if levels depend on the path."""
     tables = tables_of(state, dtype, by_slot=True)
-    return PassMessage(tables, kernels.Schedule(rounds, RARE), columns, _visit)
+    return DocumentPassMessage(tables, kernels.Schedule(rounds, RARE), columns, _visit)
 
 
 def tables_of(
     state: State, dtype: DTypeLike | None = None, *, by_slot: bool = False, logs: bool = False
-) -> kernels.Globals:
+) -> kernels.SlotGlobals:
     """Return the state's ``expectations.given_tables``."""
     return expectations.given_tables(
         state.lam,
@@ -310,28 +320,32 @@ def tables_of(
     )
 
 
-def added(parts: list[Sums]) -> Sums:
+def added(parts: list[PassSums]) -> PassSums:
     """Return the sums of all pieces. Raises NumericalError."""
     words = parts[0].words
     for part in parts[1:]:
         words += part.words
     total = finite(sum(part.log_normaliser for part in parts))
     slot = np.sum([part.slot for part in parts], axis=0)
-    return Sums(words, slot, float(sum(part.n_outside for part in parts)), total)
+    return PassSums(words, slot, float(sum(part.n_outside for part in parts)), total)
 
 
-def _local_step(piece: DocumentPairs, local: Any, message: PassMessage) -> tuple[Any, Sums]:
+def _local_step(
+    piece: DocumentPairs, local: Any, message: DocumentPassMessage
+) -> tuple[Any, PassSums]:
     return local, visit(piece, local, message)
 
 
-def visit(piece: DocumentPairs, local: Any, message: PassMessage) -> Sums:
+def visit(piece: DocumentPairs, local: Any, message: DocumentPassMessage) -> PassSums:
     """Do the local step of a piece's documents in place, if there are rounds."""
     sums = _nothing(message)
     value = message.visit(piece, local, message, sums)
-    return Sums(sums.words, sums.slot, float(sums.outside[0]), value)
+    return PassSums(sums.words, sums.slot, float(sums.outside[0]), value)
 
 
-def visit_some(piece: DocumentPairs, local: Any, message: PassMessage, docs: I64) -> Sums:
+def visit_some(
+    piece: DocumentPairs, local: Any, message: DocumentPassMessage, docs: I64
+) -> PassSums:
     """Do the local step of some of a piece's documents in place; their cells are copied."""
     sums, value = _nothing(message), 0.0
     for first, last in spans(piece.ptr[docs + 1] - piece.ptr[docs]):
@@ -340,10 +354,10 @@ def visit_some(piece: DocumentPairs, local: Any, message: PassMessage, docs: I64
         value += message.visit(selected(piece, here), part, message, sums)
         for rows, moved in zip(local, part, strict=True):
             rows[here] = moved
-    return Sums(sums.words, sums.slot, float(sums.outside[0]), value)
+    return PassSums(sums.words, sums.slot, float(sums.outside[0]), value)
 
 
-def _nothing(message: PassMessage) -> kernels.Statistics:
+def _nothing(message: DocumentPassMessage) -> kernels.Statistics:
     n_words, n_nodes = message.tables.e_table.shape
     n_columns = int(message.columns.max(initial=-1)) + 1 if message.schedule.rounds else 0
     words = np.zeros((n_words, n_columns), message.tables.e_table.dtype)
@@ -351,7 +365,7 @@ def _nothing(message: PassMessage) -> kernels.Statistics:
 
 
 def _visit(
-    piece: DocumentPairs, local: Local, message: PassMessage, sums: kernels.Statistics
+    piece: DocumentPairs, local: Local, message: DocumentPassMessage, sums: kernels.Statistics
 ) -> float:
     scratch = expectations.scratch_for(len(sums.slot), sums.words.dtype)
     docs = (0, len(local.tau))
@@ -361,7 +375,7 @@ def _visit(
     return float(value)
 
 
-def words_by_level(state: State, columns: I32) -> Sums:
+def words_by_level(state: State, columns: I32) -> PassSums:
     """Return the sums of a one-round pass with levels that depend on the path; undo the pass.
 
     columns: int32 [n_nodes, depth], where the words of a slot's levels are added up.
@@ -369,11 +383,11 @@ def words_by_level(state: State, columns: I32) -> Sums:
     return added(state.local.ask(_look, by_path(state, 1, columns)))
 
 
-def _look(piece: DocumentPairs, local: Any, message: PassMessage) -> Sums:
+def _look(piece: DocumentPairs, local: Any, message: DocumentPassMessage) -> PassSums:
     return visit(piece, Local(local.tau.copy()), message)
 
 
-def refit(state: State, sums: Sums) -> None:
+def refit(state: State, sums: PassSums) -> None:
     """Set sticks and topics to their best values for the sums of a pass (theory/ncrp 3.4, 3.5)."""
     state.stick_a, state.stick_b = fit_sticks(state.nodes, sums.slot, state.gamma)
     state.lam = sums.words + sums.words.dtype.type(state.eta)
@@ -394,13 +408,13 @@ def _levels_term(piece: DocumentPairs, local: Local, level_prior: F64) -> float:
     return bound.levels_term(local.tau, level_prior)
 
 
-def _log_normaliser(piece: DocumentPairs, local: Local, given: kernels.Globals) -> float:
+def _log_normaliser(piece: DocumentPairs, local: Local, given: kernels.SlotGlobals) -> float:
     scratch = expectations.scratch_for(given.e_table.shape[1], np.float64)
     return float(log_normaliser(piece, 0, len(local.tau), local.tau, given, scratch))
 
 
 def _weigh(
-    piece: DocumentPairs, local: Local, given: kernels.Globals, first: int, last: int
+    piece: DocumentPairs, local: Local, given: kernels.SlotGlobals, first: int, last: int
 ) -> F64:
     n_nodes = given.e_table.shape[1]
     scratch = expectations.scratch_for(n_nodes, given.e_table.dtype)

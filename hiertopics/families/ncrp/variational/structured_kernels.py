@@ -13,8 +13,8 @@ import numpy as np
 from hiertopics.base.arrays import F64, I32, Floats
 from hiertopics.families.ncrp.variational.slot_kernels import (
     DocumentPairs,
-    Globals,
     Schedule,
+    SlotGlobals,
     SlotScratch,
     Statistics,
     level_chances,
@@ -28,7 +28,7 @@ from hiertopics.numeric.special import copy_row, log
 
 @kernel()
 def gather_chances(
-    cells: DocumentPairs, doc: int, given: Globals, active: I32, chance: Floats, count: Floats
+    cells: DocumentPairs, doc: int, given: SlotGlobals, active: I32, chance: Floats, count: Floats
 ) -> None:
     """Write exp E log phi of a document's words on the active paths [n_active, depth, n_pairs]
     and their ``count`` [n_pairs].
@@ -46,9 +46,9 @@ def gather_chances(
 
 @kernel()
 def gather_scaled(
-    cells: DocumentPairs, doc: int, given: Globals, active: I32, chance: Floats, count: Floats
+    cells: DocumentPairs, doc: int, given: SlotGlobals, active: I32, chance: Floats, count: Floats
 ) -> None:
-    """Do as ``gather_chances`` does, each word's chances over exp(``Globals.log_scale``).
+    """Do as ``gather_chances`` does, each word's chances over exp(``SlotGlobals.log_scale``).
 
     It reads the rows that have just been read to weigh all slots.
     """
@@ -98,7 +98,7 @@ def log_chance(count: Floats, total: Floats) -> float:
 def add_words(
     cells: DocumentPairs,
     doc: int,
-    given: Globals,
+    given: SlotGlobals,
     slot: int,
     share: float,
     chance: Floats,
@@ -132,7 +132,7 @@ def structured_step(
     first: int,
     last: int,
     tau: F64,
-    given: Globals,
+    given: SlotGlobals,
     schedule: Schedule,
     scratch: SlotScratch,
     sums: Statistics,
@@ -168,7 +168,7 @@ def restricted_step(
     first: int,
     last: int,
     tau: F64,
-    given: Globals,
+    given: SlotGlobals,
     schedule: Schedule,
     candidates: I32,
     shares: F64,
@@ -199,7 +199,7 @@ def _listed(candidates: I32) -> I32:
 
 @kernel()
 def restricted_bounds(
-    cells: DocumentPairs, tau: F64, given: Globals, candidates: I32, bounds: F64
+    cells: DocumentPairs, tau: F64, given: SlotGlobals, candidates: I32, bounds: F64
 ) -> None:
     """Write each document's log normaliser over its ``candidates`` plus its E_theta, [n_docs].
 
@@ -233,7 +233,7 @@ def weigh_documents(
     first: int,
     last: int,
     tau: F64,
-    given: Globals,
+    given: SlotGlobals,
     scratch: SlotScratch,
     chances: F64,
 ) -> None:
@@ -248,7 +248,7 @@ def weigh_documents(
 
 @kernel()
 def log_normaliser(
-    cells: DocumentPairs, first: int, last: int, tau: F64, given: Globals, scratch: SlotScratch
+    cells: DocumentPairs, first: int, last: int, tau: F64, given: SlotGlobals, scratch: SlotScratch
 ) -> float:
     """Return the sum of log normalisers of documents ``first .. last`` under their tau."""
     log_weights, chances = np.empty((2, len(given.slots.path)))
@@ -263,7 +263,7 @@ def _local_rounds(
     cells: DocumentPairs,
     doc: int,
     tau: F64,
-    given: Globals,
+    given: SlotGlobals,
     schedule: Schedule,
     active: I32,
     mass: float,
@@ -340,7 +340,7 @@ NEGLIGIBLE = 1e-8
 def infer_structured(
     cells: DocumentPairs,
     doc: int,
-    given: Globals,
+    given: SlotGlobals,
     scratch: SlotScratch,
     tau: F64,
     n_rounds: int,
@@ -384,7 +384,7 @@ def infer_structured(
 def _fit_slot(
     cells: DocumentPairs,
     doc: int,
-    given: Globals,
+    given: SlotGlobals,
     slot: int,
     tau: F64,
     n_rounds: int,
@@ -415,7 +415,7 @@ def _add_tokens(
     cells: DocumentPairs,
     doc: int,
     e_theta: Floats,
-    given: Globals,
+    given: SlotGlobals,
     slot: int,
     share: float,
     tokens: F64,
