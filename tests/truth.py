@@ -498,7 +498,7 @@ def nhdp_state(data: Any, truth: Truth, settings: Settings, rng: np.random.Gener
     """Return the truth as a state of nhdp-gibbs."""
     _, z = _topics(data.tokens, truth, rng)
     shape = shape_of(truth["parent"])
-    begun = even(shape, 1.0, settings.model.stop_weight, settings.model.go_weight)
+    begun = even(shape, 1.0, *settings.model.stop_prior)
     concentration = np.where(shape.n_children > 0, truth["concentration"], 0.0)
     share = np.maximum(truth["share"], SMALLEST)
     for nodes, weights in zip(levels_of(shape), truth["stop"], strict=True):

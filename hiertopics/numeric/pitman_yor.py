@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from msgspec import Meta
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
@@ -24,6 +25,7 @@ from hiertopics.numeric.pitman_yor_kernels import (
     mean_rows,
     stirling_rows,
 )
+from hiertopics.numeric.priors import Positive
 
 DISCOUNTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 CONCENTRATIONS = (1.0, 1e4)
@@ -42,8 +44,8 @@ LARGE = 50.0
 class PitmanYor(NamedTuple):
     """discount: 0 <= a < 1. concentration: b > 0."""
 
-    discount: float
-    concentration: float
+    discount: Annotated[float, Meta(ge=0, lt=1)]
+    concentration: Positive
 
 
 def log_stirling(counts: ArrayLike, discount: float) -> Stirling:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
+from msgspec import Meta
 
 from hiertopics.base.arrays import F64
+
+Positive = Annotated[float, Meta(gt=0)]
+"""A number that a prior or a process of a config may have."""
 
 
 class GammaPrior(NamedTuple):
     """The prior Gamma(shape, rate) of a positive number, of mean shape / rate."""
 
-    shape: float
-    rate: float
+    shape: Positive
+    rate: Positive
 
     def posterior(self, count: float, exposure: float) -> GammaPrior:
         """Return the conjugate posterior given a density x^count exp(-exposure x) of the data."""

@@ -140,6 +140,9 @@ def _phrase(info: inspect.Type) -> str:
         return f"{{{', '.join(keys)}}}"
     if isinstance(info, inspect.ListType | inspect.VarTupleType):
         return f"a list, each {_phrase(info.item_type)}"
+    if isinstance(info, inspect.NamedTupleType):
+        parts = (f"{field.encode_name} ({_phrase(field.type)})" for field in info.fields)
+        return f"a list of {' and '.join(parts)}"
     if isinstance(info, inspect.DictType):
         return f"a mapping of names, each to {_phrase(info.value_type)}"
     if type(info) not in _NOUNS:

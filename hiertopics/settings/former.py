@@ -8,17 +8,18 @@ The ``Inference`` record of a backend declares them under ``former``, by dotted 
     }
 
 A key that told whether one hyperparameter is learned is now an entry of the list
-``inference.hold``. A value may have another word now. A ``Constant`` is no key any more.
+``inference.hold``. A value may have another word now. A ``Constant`` is no key any more. Numbers of
+one prior, which had a key each, are now a list: each former key is an ``Entry`` of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 import msgspec
 
-from hiertopics.settings.fields import fields_of, show
+from hiertopics.settings.fields import fields_of, read_value, show
 from hiertopics.settings.layers import Layers, at, with_key, without_key
 
 HOLD = "hold"
@@ -38,8 +39,28 @@ class Constant(NamedTuple):
     value: object
 
 
-Former = Mapping[str, Switch | Constant | Mapping[str, str]]
-"""By former key: what it switched, or its only value. By key: former words, and present ones."""
+class Entry(NamedTuple):
+    """A former key that is now the number ``name`` of the list ``key``.
+
+    default: of the list, a NamedTuple whose fields have the bounds of the numbers.
+    """
+
+    key: str
+    name: str
+    default: tuple[float, ...]
+
+    @property
+    def place(self) -> int:
+        """The place of the number in the list."""
+        return tuple(get_type_hints(type(self.default))).index(self.name)
+
+    def read(self, value: object) -> object:
+        """Return the number; ValueError that says what it must be."""
+        return read_value(value, get_type_hints(type(self.default), include_extras=True)[self.name])
+
+
+Former = Mapping[str, Switch | Constant | Entry | Mapping[str, str]]
+"""By former key: what it is now, or its only value. By key: former words, and present ones."""
 
 
 class Translation:
@@ -57,12 +78,17 @@ class Translation:
         field = fields_of(inference_type).get(HOLD)
         self._may_hold = () if field is None else _choices(field.type)
         self._held: set[str] = set() if field is None else set(field.default)
+        entries = (now for now in self._former.values() if isinstance(now, Entry))
+        self._lists: dict[str, list[object]] = {one.key: list(one.default) for one in entries}
         for source, layer in layers:
             self.layers.append((source, self._translated(source, layer)))
 
     def _translated(self, source: str, layer: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a layer with ``hold`` as the list that is valid up to here, sorted."""
-        layer, switched = self._read_hold(source, layer), []
+        """Return a layer with each list as it is valid up to here, ``hold`` sorted."""
+        layer = self._read_hold(source, layer)
+        self._read_lists(layer)
+        switched: list[str] = []
+        entered: dict[str, list[str]] = {key: [] for key in self._lists}
         for key, now in self._former.items():
             section, name = key.split(".")
             if name not in at(layer, section):
@@ -72,6 +98,10 @@ class Translation:
                 layer = without_key(layer, section, name)
                 if self._switch(source, key, value, now):
                     switched.append(f"{key}: {show_plain(value)}")
+            elif isinstance(now, Entry):
+                layer = without_key(layer, section, name)
+                if self._enter(source, key, value, now):
+                    entered[now.key].append(f"{key}: {show_plain(value)}")
             elif isinstance(now, Constant):
                 layer = without_key(layer, section, name)
                 if value != now.value or isinstance(value, bool):
@@ -80,13 +110,18 @@ class Translation:
             elif isinstance(value, str) and value in now:
                 layer = with_key(layer, section, name, now[value])
                 self.notes.append((source, f"{key}: {value} is now {key}: {now[value]}"))
-        if not switched:
-            return layer
-        held = sorted(self._held)
-        verb = "is" if len(switched) == 1 else "are"
-        what = f"{', '.join(switched)} {verb} now inference.{HOLD}: [{', '.join(held)}]"
-        self.notes.append((source, what))
-        return with_key(layer, "inference", HOLD, held)
+        gathered: dict[str, tuple[list[str], list[Any]]] = {
+            f"inference.{HOLD}": (switched, sorted(self._held)),
+            **{key: (told, list(self._lists[key])) for key, told in entered.items()},
+        }
+        for key, (told, values) in gathered.items():
+            if told:
+                verb = "is" if len(told) == 1 else "are"
+                what = f"{', '.join(told)} {verb} now {key}: [{', '.join(map(str, values))}]"
+                self.notes.append((source, what))
+                section, name = key.split(".")
+                layer = with_key(layer, section, name, values)
+        return layer
 
     def _read_hold(self, source: str, layer: Mapping[str, Any]) -> Mapping[str, Any]:
         given = at(layer, "inference").get(HOLD)
@@ -100,6 +135,23 @@ class Translation:
             return without_key(layer, "inference", HOLD)
         self._held = set(given)
         return with_key(layer, "inference", HOLD, sorted(self._held))
+
+    def _read_lists(self, layer: Mapping[str, Any]) -> None:
+        """Take the lists that a layer gives; a list of another length stays wrong."""
+        for key, known in self._lists.items():
+            section, name = key.split(".")
+            given = at(layer, section).get(name)
+            if isinstance(given, list | tuple) and len(given) == len(known):
+                self._lists[key] = list(given)
+
+    def _enter(self, source: str, key: str, value: object, entry: Entry) -> bool:
+        """Put a number into its list; note a value that cannot be one, and return False."""
+        try:
+            self._lists[entry.key][entry.place] = entry.read(value)
+        except ValueError as error:
+            self.problems.append(f"{key} {error} ({source})")
+            return False
+        return True
 
     def _switch(self, source: str, key: str, value: object, switch: Switch) -> bool:
         """Hold or learn a hyperparameter; note a value that is neither, and return False."""

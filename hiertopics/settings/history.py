@@ -37,6 +37,9 @@ SEEDED = {
 BURSTY = ("hdp-pcvb0", "hdp-cvb0", "nhdp-variational", "nhdp-gibbs", "hdp-gibbs", "lda-gibbs")
 """Backends whose documents may be bursty."""
 
+STOPPING = ("nhdp-variational", "nhdp-gibbs")
+"""Backends of trees in which every node stops some tokens."""
+
 ASIDE = ("hdp-pcvb0", "hdp-cvb0", "nhdp-variational", "nhdp-gibbs")
 """Backends that put documents aside while they learn bursts."""
 
@@ -124,8 +127,7 @@ CHANGES: tuple[Change, ...] = (
         for backend in BURSTY
         for key, before in (
             ("model.bursts", "none"),
-            ("model.burst_discount", 0.5),
-            ("model.burst_concentration", 100.0),
+            ("model.burst_process", [0.5, 100.0]),
             ("inference.burst_start", 30),
         )
     ),
@@ -145,6 +147,8 @@ CHANGES: tuple[Change, ...] = (
     Change(4, "tssb-mcmc", "inference.start", "insertion"),
     *(Change(4, backend, "inference.hold", held) for backend, held in HELD.items()),
     Change(5, "nhdp-variational", "inference.start_passes", 200),
+    *(Change(5, backend, "model.stop_prior", [1.0, 1.0]) for backend in STOPPING),
+    Change(5, "hca-variational", "model.noise_prior", [0.001, 0.001]),
     *(
         Change(5, backend, "inference.hold", [])
         for backend in ("hdp-pcvb0", "hdp-cvb0", "hdp-pcvb", "hdp-cvb", "hdp-gibbs")

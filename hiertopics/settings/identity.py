@@ -34,16 +34,16 @@ def differing_keys(run: Experiment, now: Experiment) -> list[str]:
 
 
 def _told(value: object) -> str:
-    """Return a value as it would be typed; of a mapping every key."""
+    """Return a value as it would be typed; of a mapping every key, of a list every entry."""
     if not isinstance(value, Mapping):
-        return show(value)
+        return _listed(value)
     parts = (f"{key}: {_listed(part)}" for key, part in value.items())
     return f"{{{', '.join(parts)}}}"
 
 
 def _listed(value: object) -> str:
     """Return a value as it would be typed; of a list every entry."""
-    return f"[{', '.join(map(str, value))}]" if isinstance(value, list) else show(value)
+    return f"[{', '.join(map(str, value))}]" if isinstance(value, list | tuple) else show(value)
 
 
 _NO_IDENTITY = {

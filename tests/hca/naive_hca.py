@@ -15,13 +15,14 @@ from hiertopics.families.hca.config import Model
 from hiertopics.families.hca.kernels import RowSums
 from hiertopics.families.hca.state import Data, State, in_pieces, lay_out
 from hiertopics.families.nested.slots import log_masses, sticks_term
+from hiertopics.numeric.priors import GammaPrior
 from hiertopics.papers import hca_meanfield as meanfield
 
 PARENT = np.array([-1, 0, 0, 0, 1, 1, 2], dtype=np.int32)
 """Depth 3; node 3 is of level 2 and has no child."""
 
 MODEL = Model(
-    depth=3, gamma=1.3, vector_variance=4.0, mean_variance=9.0, noise_shape=0.7, noise_rate=0.4
+    depth=3, gamma=1.3, vector_variance=4.0, mean_variance=9.0, noise_prior=GammaPrior(0.7, 0.4)
 )
 
 
@@ -143,7 +144,7 @@ def elbo(state: State, data: Data, model: Model, local: Local, *, structured: bo
     centre -= (n_columns * state.mu_variance + state.mu @ state.mu) / variance
     a, b, e_tau = state.noise_a, state.noise_b, state.precision
     e_log = psi(a) - np.log(b)
-    a0, b0 = model.noise_shape, model.noise_rate
+    a0, b0 = model.noise_prior
     noise = a0 * np.log(b0) - gammaln(a0) + (a0 - 1) * e_log - b0 * e_tau
     noise -= a * np.log(b) - gammaln(a) + (a - 1) * e_log - b * e_tau
     total = sticks_term(state.sticks, model.gamma) + 0.5 * (vectors + centre) + noise

@@ -12,6 +12,7 @@ from hiertopics.contract.model import Settings, Sizes, Summary
 from hiertopics.corpus.data.vectors import Vectors, default_columns
 from hiertopics.families.hca import variational as hca
 from hiertopics.families.hca.config import Inference, Model
+from hiertopics.numeric.priors import GammaPrior
 
 
 def fitted(rows: np.ndarray, settings: Settings, iterations: int, seed: int = 0) -> Summary:
@@ -80,7 +81,7 @@ def test_the_structured_bound_is_above_the_meanfield_one() -> None:
 
 
 def test_simulated_rows_follow_their_truth() -> None:
-    model = Model(depth=3, vector_variance=4.0, noise_shape=4.0, noise_rate=1.0)
+    model = Model(depth=3, vector_variance=4.0, noise_prior=GammaPrior(4.0, 1.0))
     settings = Settings(model, Inference())
     rows, truth = hca.simulate(settings, Sizes(3000, 4, 1), at(0, seed=5))
     clean = truth["mu"] + np.einsum(

@@ -20,7 +20,7 @@ from hiertopics.families.flat.kernels import ExpectedCounts, PseudoCounts
 from hiertopics.families.flat.layout import lay_out
 from hiertopics.families.hdp import burst_learning, bursty, few, few_kernels, variational as hdp
 from hiertopics.families.hdp.simulate import simulate
-from hiertopics.numeric.pitman_yor import marginal, mean_tables, search
+from hiertopics.numeric.pitman_yor import PitmanYor, marginal, mean_tables, search
 from hiertopics.numeric.streams import new_key
 
 WHOLE = {"responsibilities": "all"}
@@ -319,7 +319,7 @@ def test_a_large_b_ends_in_the_plain_fit(
     kept: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(burst_learning, "is_due", lambda iteration, plan: False)
-    keys = {**SHORT, **kept, "burst_aside": 0, "burst_concentration": 1e15}
+    keys = {**SHORT, **kept, "burst_aside": 0, "burst_process": PitmanYor(0.5, 1e15)}
     found, _ = fit(hdp.bursty_cvb0, REPEATED, 12, **keys)
     assert found.burst_stage == bursty.LEARNING
     plain = hdp.few_cvb0 if kept is FEW else hdp.all_cvb0
@@ -345,7 +345,7 @@ def test_counts_are_tables_after_each_sweep(backend: Any, kept: dict[str, Any]) 
         np.testing.assert_allclose(state.n_k.sum(), tables.sum(), rtol=1e-4)
     assert aside == [5] * 12 + [0] * 8
     assert tables.sum() < 0.9 * data.doc_lengths.sum()
-    assert state.burst_concentration != SHORT.get("burst_concentration", 100.0)
+    assert state.burst_concentration != 100.0
 
 
 @pytest.mark.parametrize(("backend", "kept"), KINDS)
@@ -365,7 +365,12 @@ def test_workers_change_no_bit(backend: Any, kept: dict[str, Any]) -> None:
 @pytest.mark.slow
 def test_b_of_simulated_documents_is_found_again() -> None:
     """200 documents of 100 tokens, whose mixtures are known, under a = .5, b = 50."""
-    keys = {"truncation": 6, "eta": 0.05, "bursts": "document", "burst_concentration": 50.0}
+    keys = {
+        "truncation": 6,
+        "eta": 0.05,
+        "bursts": "document",
+        "burst_process": PitmanYor(0.5, 50.0),
+    }
     settings = settings_of(hdp.bursty_cvb0, **keys)
     corpus, truth = simulate(settings, Sizes(200, 300, 100), at(0))
     counts, mixtures = corpus.counts, truth["theta"] @ truth["phi"]

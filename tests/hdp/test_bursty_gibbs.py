@@ -302,7 +302,7 @@ def test_a_corpus_without_repeats_ends_in_the_plain_draw(how: str, shards: int) 
 @pytest.mark.parametrize("how", ["sparse", "dense"])
 def test_a_large_b_ends_in_the_plain_draw(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(seats, "EVERY", 1000)
-    keys = {**BURSTY, "burst_concentration": 1e15, "sweep": how}
+    keys = {**BURSTY, "burst_process": PitmanYor(0.5, 1e15), "sweep": how}
     found, _, _ = fit(bursty_gibbs.one, REPEATED, 12, **keys)
     plain, _, _ = fit(gibbs.one, REPEATED, 12, **SHORT, sweep=how)
     same_arrays(found, plain)
@@ -358,7 +358,7 @@ def test_pairs_of_very_many_tokens_have_tables_up_to_a_bound() -> None:
 def test_the_log_joint_is_that_of_all_states() -> None:
     """Against (1) of the twin: the difference of two states is the same."""
     keys = {**BURSTY, "truncation": 2, "burst_start": 0, "alpha": 1.1, "eta": 0.5}
-    settings = settings_of(bursty_gibbs.one, **keys, burst_discount=0.4, burst_concentration=1.5)
+    settings = settings_of(bursty_gibbs.one, **keys, burst_process=PitmanYor(0.4, 1.5))
     state, data = begin(bursty_gibbs.one, CORPUS, settings)
     state.pi = ALPHA / ALPHA.sum()
     found, wanted = [], []

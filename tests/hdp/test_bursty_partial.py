@@ -39,7 +39,7 @@ from hiertopics.families.hdp.gibbs_aside import DRAWN, HELD, LEARNING
 from hiertopics.fitting import driver
 from hiertopics.fitting.loop import Stop
 from hiertopics.numeric.lanes import LANES
-from hiertopics.numeric.pitman_yor import log_stirling
+from hiertopics.numeric.pitman_yor import PitmanYor, log_stirling
 from hiertopics.numeric.pitman_yor_kernels import LARGEST
 from hiertopics.numeric.priors import GammaPrior
 from hiertopics.numeric.streams import uniform
@@ -385,7 +385,7 @@ def test_tables_and_topics_are_as_often_as_the_posterior_says(
     assert wanted[:4] == pytest.approx([0.317438, 0.418134, 0.264428, 0.607591], abs=1e-6)
     monkeypatch.setattr(seats, "EVERY", 10**9)
     keys = {"truncation": 2, "hyper_start": 10**9, "start": "random", "bursts": "document"}
-    process = {"burst_discount": 0.4, "burst_concentration": 1.5, "burst_start": 0}
+    process = {"burst_process": PitmanYor(0.4, 1.5), "burst_start": 0}
     settings = settings_of(bursty_partial.one, **keys, **process)
     state, data = begin(bursty_partial.one, T4, settings)
     state.alpha, state.pi, state.word_mass = 1.1, ALPHA / 1.1, 1.5
@@ -502,7 +502,9 @@ def test_a_corpus_without_repeats_ends_in_the_plain_draw(start: str, shards: int
 
 def test_a_large_b_ends_in_the_plain_draw(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(seats, "EVERY", 1000)
-    found, _, _ = fit(bursty_partial.one, REPEATED, 12, **BURSTY, burst_concentration=1e15)
+    found, _, _ = fit(
+        bursty_partial.one, REPEATED, 12, **BURSTY, burst_process=PitmanYor(0.5, 1e15)
+    )
     plain, _, _ = fit(partial.one, REPEATED, 12, **SHORT)
     same_arrays(found, plain)
 

@@ -60,7 +60,7 @@ def test_documents_aside_have_no_table_until_they_join(how: str, shards: int) ->
 
 
 def test_the_process_is_learned_at_times_and_then_held() -> None:
-    state, data, settings = started(burst_concentration=77.0)
+    state, data, settings = started(burst_process=PitmanYor(0.5, 77.0))
     found = []
     for iteration in range(1, 31):
         state = advance(bursty_gibbs.one, state, data, settings, 1, start=iteration - 1)

@@ -20,7 +20,7 @@ from hiertopics.families.flat.bursts import Repeats, more_than
 from hiertopics.families.flat.seat_kernels import EMPTY, DocumentProcess
 from hiertopics.families.lda import bursty_gibbs, bursty_kernels, gibbs, hyperparameters
 from hiertopics.families.lda.gibbs_kernels import PaddedTopics
-from hiertopics.numeric.pitman_yor import log_stirling
+from hiertopics.numeric.pitman_yor import PitmanYor, log_stirling
 from hiertopics.numeric.priors import GammaPrior
 
 ROWS = [[(0, 7), (2, 1), (3, 5)], [(1, 4), (2, 3)], [(0, 2), (3, 6)]]
@@ -75,7 +75,9 @@ PAIRS: list[tuple[Any, dict[str, Any]]] = [(bursty_gibbs.one, BURSTY), (gibbs.on
 @pytest.mark.parametrize("sweep", ["dense", "sparse"])
 def test_a_large_b_ends_in_the_plain_draw(sweep: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(seats, "EVERY", 1000)
-    found = fit(bursty_gibbs.one, repeated(), 12, **BURSTY, burst_concentration=1e15, sweep=sweep)
+    found = fit(
+        bursty_gibbs.one, repeated(), 12, **BURSTY, burst_process=PitmanYor(0.5, 1e15), sweep=sweep
+    )
     same_arrays(found, fit(gibbs.one, repeated(), 12, **PLAIN, sweep=sweep))
 
 

@@ -35,7 +35,7 @@ from hiertopics.families.nhdp.prediction import NOT_SEATED, fold_in
 from hiertopics.families.nhdp.simulate import simulate
 from hiertopics.families.nhdp.state import BurstyState, recount, sweep
 from hiertopics.families.nhdp.sweep_kernels import share_elsewhere
-from hiertopics.numeric.pitman_yor import mean_tables
+from hiertopics.numeric.pitman_yor import PitmanYor, mean_tables
 from hiertopics.numeric.pitman_yor_kernels import seat
 
 PROCESS = (0.4, 1.5)
@@ -248,7 +248,7 @@ def test_with_a_large_concentration_the_fit_is_the_plain_one_to_the_byte(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(burst_learning, "is_due", lambda iteration, plan: False)
-    keys = {**SHORT, "burst_aside": 0, "burst_concentration": 1e15}
+    keys = {**SHORT, "burst_aside": 0, "burst_process": PitmanYor(0.5, 1e15)}
     found, data = fitted(nhdp.bursty, repeated(7), **keys)
     plain, _ = fitted(nhdp.backend, repeated(7), **{**keys, "bursts": "none"})
     np.testing.assert_array_equal(tables_of_documents(found), data.doc_lengths)
@@ -327,7 +327,9 @@ def test_workers_change_no_bit() -> None:
 
 def test_simulated_documents_repeat_their_words() -> None:
     sizes = Sizes(30, 200, 60)
-    settings = settings_of(nhdp.bursty, bursts="document", burst_concentration=5.0, truncation=6)
+    settings = settings_of(
+        nhdp.bursty, bursts="document", burst_process=PitmanYor(0.5, 5.0), truncation=6
+    )
     bursty, _ = simulate(settings, sizes, at(0))
     plain, _ = simulate(settings_of(nhdp.bursty, truncation=6), sizes, at(0))
     assert (bursty.doc_lengths == 60).all()

@@ -444,7 +444,7 @@ def test_workers_change_no_bit() -> None:
 
 def test_pairs_of_very_many_tokens_have_tables_up_to_a_bound() -> None:
     corpus = corpus_of([[LARGEST + 9, 2], [3, 1]])
-    keys = {**BURSTY, "burst_concentration": 1e6, "burst_aside": 0, "start": "random"}
+    keys = {**BURSTY, "burst_process": PitmanYor(0.5, 1e6), "burst_aside": 0, "start": "random"}
     state, data, settings = fit(bursty_gibbs.one, corpus, 2, **keys)
     assert 100 < state.n_dk[0].sum() <= LARGEST + 2
     assert bursty_gibbs.flaw(state, data, settings) is None
@@ -473,7 +473,7 @@ def test_the_log_joint_is_that_of_the_twin() -> None:
 def test_simulated_documents_repeat_their_words() -> None:
     sizes = Sizes(30, 200, 60)
     keys = {"bursts": "document", "truncation": 6}
-    settings = settings_of(bursty_gibbs.one, **keys, burst_concentration=1e6)
+    settings = settings_of(bursty_gibbs.one, **keys, burst_process=PitmanYor(0.5, 1e6))
     drawn = dict(draw_hyperparameters(settings, sizes, at(0)))
     assert 0 < drawn["burst_discount"] < 1 and drawn["burst_concentration"] > 0
     close, _ = simulate(settings, sizes, at(0))

@@ -29,6 +29,7 @@ from hiertopics.families.nhdp import (
     starts,
     variational,
 )
+from hiertopics.families.nhdp.config import StopPrior
 from hiertopics.families.nhdp.shapes import (
     BRANCH,
     FAMILY,
@@ -282,12 +283,12 @@ def test_factorisations_have_the_passes_of_the_settings(
 
 def test_stopping_at_branches_and_groups_weighs_little(few: None) -> None:
     """Of the nodes with children only those that no branch was found for keep their weight."""
-    state = started(stop_weight=2.0)
+    state = started(stop_prior=StopPrior(stop=2.0))
     inner = state.mixing.shape.inner
     assert state.stop_a[0] == 2.0
     assert state.stop_a[inner[1:]] == pytest.approx(2.0 * dividing.PASSING)
     assert (state.stop_b[inner] == 1.0).all()
-    plain = started(stop_weight=2.0, start="words")
+    plain = started(stop_prior=StopPrior(stop=2.0), start="words")
     assert (plain.stop_a[plain.mixing.shape.inner] == 2.0).all()
 
 

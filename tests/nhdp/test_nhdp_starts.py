@@ -26,7 +26,7 @@ from hiertopics.families.nhdp import (
     starts,
     variational,
 )
-from hiertopics.families.nhdp.config import sized
+from hiertopics.families.nhdp.config import StopPrior, sized
 from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.mixing import Mixing, below
 from hiertopics.families.nhdp.shapes import ArrangedTopics
@@ -337,7 +337,9 @@ def test_learned_stop_weights_and_a_flat_start_are_options() -> None:
 
 def test_an_update_goes_on_with_what_the_documents_shared() -> None:
     """Shares, concentrations and unequal weights of stopping and going on, node by node."""
-    settings = settings_of(variational, truncation=6, start_iterations=20, stop_weight=3.0)
+    settings = settings_of(
+        variational, truncation=6, start_iterations=20, stop_prior=StopPrior(stop=3.0)
+    )
     data = lay_out(TEXT, 2)
     state = advance(variational, starts.init(data, settings, at(0)), data, settings, 3)
     inner = state.mixing.shape.inner

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,8 @@ from hiertopics.base import saying
 from hiertopics.base.errors import ConfigError
 from hiertopics.contract import registry
 from hiertopics.runs.experiment import read_experiment
-from hiertopics.settings.former import Constant, Former, Switch
-from hiertopics.settings.identity import config_hash
+from hiertopics.settings.former import Constant, Entry, Former, Switch
+from hiertopics.settings.identity import config_hash, differing_keys
 
 FORMER: dict[str, Former] = {
     name: getattr(registry.load(name).Inference, "former", {}) for name in registry.BACKENDS
@@ -28,7 +29,7 @@ WORDS = [
     (backend, key, before, now)
     for backend, former in FORMER.items()
     for key, words in former.items()
-    if not isinstance(words, Switch | Constant)
+    if isinstance(words, Mapping)
     for before, now in words.items()
 ]
 CONSTANTS = [
@@ -36,6 +37,12 @@ CONSTANTS = [
     for backend, former in FORMER.items()
     for key, now in former.items()
     if isinstance(now, Constant)
+]
+ENTRIES = [
+    (backend, key, now)
+    for backend, former in FORMER.items()
+    for key, now in former.items()
+    if isinstance(now, Entry)
 ]
 
 
@@ -145,3 +152,54 @@ def test_a_former_key_with_one_value_is_left_out_or_refused(
             ConfigError, match=rf"^{key} is {known} in every fit now, got .*\(--set\)"
         ):
             read_experiment(flags, None, [f"{key}={wrong}"])
+
+
+def list_of(backend: str, key: str, overrides: Any = (), config: Path | None = None) -> list[float]:
+    """Return a list of numbers of the model that a config of a backend has."""
+    experiment: Any = read_experiment({"backend": backend}, config, overrides)
+    return list(getattr(experiment.model, key.removeprefix("model.")))
+
+
+@pytest.mark.parametrize(("backend", "key", "entry"), ENTRIES)
+def test_a_former_key_of_one_number_sets_that_number_of_the_list(
+    backend: str, key: str, entry: Entry, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wanted = list_of(backend, entry.key)
+    assert wanted == list(entry.default)
+    wanted[entry.place] = 0.25
+    assert list_of(backend, entry.key, [f"{key}=0.25"]) == wanted
+    said = f"note: {key}: 0.25 is now {entry.key}: {wanted} (--set)\n"
+    assert capsys.readouterr().err == said
+    assert list_of(backend, entry.key, {entry.key: wanted}) == wanted
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("backend", "key", "entry"), ENTRIES)
+def test_a_former_key_of_one_number_takes_what_the_number_may_be(
+    backend: str, key: str, entry: Entry
+) -> None:
+    for wrong in ("-1", "null", "perhaps", "[0.5]"):
+        with pytest.raises(ConfigError, match=rf"^{key} must be .*, got .*\(--set\)$"):
+            list_of(backend, entry.key, [f"{key}={wrong}"])
+    with pytest.raises(ConfigError, match=rf"^{entry.key} must be a list of .*, got a list"):
+        list_of(backend, entry.key, [f"{entry.key}=[0.5, 1.0, 2.0]"])
+
+
+def test_former_keys_of_both_numbers_and_of_later_layers_go_together(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config, key = tmp_path / "my.yaml", "model.burst_process"
+    config.write_text("model: {burst_discount: 0.25, burst_concentration: 40.0}\n")
+    assert list_of("hdp-pcvb0", key, config=config) == [0.25, 40.0]
+    both = "model.burst_discount: 0.25, model.burst_concentration: 40.0"
+    assert capsys.readouterr().err == f"note: {both} are now {key}: [0.25, 40.0] ({config})\n"
+    assert list_of("hdp-pcvb0", key, ["model.burst_discount=0.3"], config) == [0.3, 40.0]
+    config.write_text("model: {burst_process: [0.1, 7.0]}\n")
+    assert list_of("hdp-pcvb0", key, ["model.burst_concentration=9.0"], config) == [0.1, 9.0]
+
+
+def test_two_fits_of_other_lists_are_told_apart_by_their_numbers() -> None:
+    flags = {"backend": "hca-variational"}
+    one, other = (read_experiment(flags, None, {"model.noise_rate": rate}) for rate in (0.001, 0.5))
+    told = "model.noise_prior: [0.001, 0.001] in the run, [0.001, 0.5] now"
+    assert differing_keys(one, other) == [told]

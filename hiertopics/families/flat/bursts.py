@@ -14,6 +14,7 @@ from hiertopics.numeric.pitman_yor import PitmanYor, mean_tables, predictive
 from hiertopics.numeric.pitman_yor_kernels import MeanTables
 from hiertopics.numeric.priors import GammaPrior
 from hiertopics.settings.config import UNOFFERED
+from hiertopics.settings.former import Entry, Former
 
 BURST_PRIOR = GammaPrior(1.0, 1e-3)
 """Prior of the concentration b of documents (theory/bursts)."""
@@ -27,25 +28,20 @@ Bursts = Annotated[
     ),
 ]
 
-BurstDiscount = Annotated[
-    float, Meta(ge=0, lt=1, description="Bursts: discount of a document's process, which is held.")
-]
-
-DrawnDiscount = Annotated[
-    float,
+BurstProcess = Annotated[
+    PitmanYor,
     Meta(
-        ge=0,
-        lt=1,
-        description="Bursts: start value of the discount of a document's process.",
+        description="Bursts: discount and concentration of a document's Pitman-Yor process. The "
+        "discount is held. The concentration, by which a document's words follow its mixture, is "
+        "learned from this start value."
     ),
 ]
 
-BurstConcentration = Annotated[
-    float,
+DrawnProcess = Annotated[
+    PitmanYor,
     Meta(
-        gt=0,
-        description="Bursts: start value of the concentration, by which a document's words follow "
-        "its mixture.",
+        description="Bursts: start values of the discount and the concentration of a document's "
+        "Pitman-Yor process. Its words follow its mixture by the concentration."
     ),
 ]
 
@@ -76,8 +72,12 @@ SampledAside = Annotated[
     ),
 ]
 
-DISCOUNT, CONCENTRATION, START, ASIDE = 0.5, 100.0, 30, 100
+PROCESS, START, ASIDE = PitmanYor(0.5, 100.0), 30, 100
 """Defaults of these settings."""
+
+FORMER_PROCESS: Former = {
+    f"model.burst_{name}": Entry("model.burst_process", name, PROCESS) for name in PitmanYor._fields
+}
 
 SHARE_ASIDE = 0.1
 """The largest share of the documents that is put aside."""
@@ -148,8 +148,8 @@ def plan(words: I32, counts: Numbers, n_docs: int, settings: Any, n_iterations: 
     wanted = min(inference.burst_aside, int(SHARE_ASIDE * n_docs))
     learns = len(found) > 0 and found[-1] > 1 and join > inference.burst_start
     return BurstPlan(
-        mean_tables(found, model.burst_discount),
-        model.burst_concentration,
+        mean_tables(found, model.burst_process.discount),
+        model.burst_process.concentration,
         inference.burst_start,
         wanted if learns else 0,
         join,

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from hiertopics.base.arrays import F64
-from hiertopics.contract.model import NONE_DRAWN, Hyperparameters, value_of
+from hiertopics.contract.model import NONE_DRAWN, Hyperparameters
 from hiertopics.numeric.mixtures import draw_counts
 from hiertopics.numeric.pitman_yor import PitmanYor
 
@@ -30,7 +30,8 @@ def draw_words(
     if getattr(model, "bursts", "none") == "none":
         return draw_counts(theta, phi, doc_length, rng)
     names = ("burst_discount", "burst_concentration")
-    process = PitmanYor(*(value_of(name, model, drawn) for name in names))
+    values = zip(names, model.burst_process, strict=True)
+    process = PitmanYor(*(float(drawn.get(name, value)) for name, value in values))
     return draw_bursty_counts(theta @ phi, doc_length, process, rng)
 
 

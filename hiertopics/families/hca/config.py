@@ -10,7 +10,9 @@ from hiertopics.contract.model import Settings as SettingsOf
 from hiertopics.families.nested.tree_state import MaxNodes, MovesEvery
 from hiertopics.numeric.priors import GammaPrior
 from hiertopics.settings.config import UNOFFERED, InferenceConfig, Iterations
-from hiertopics.settings.former import Constant, Former
+from hiertopics.settings.former import Constant, Entry, Former
+
+NOISE_PRIOR = GammaPrior(1e-3, 1e-3)
 
 
 class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -39,23 +41,19 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     mean_variance: Annotated[
         float, Meta(gt=0, description="Prior variance of each entry of the mean of all rows.")
     ] = 1e3
-    noise_shape: Annotated[
-        float, Meta(gt=0, description="Shape of the Gamma prior of the noise precision.")
-    ] = 1e-3
-    noise_rate: Annotated[
-        float, Meta(gt=0, description="Rate of the Gamma prior of the noise precision.")
-    ] = 1e-3
-
-    @property
-    def noise_prior(self) -> GammaPrior:
-        """The prior of the noise precision."""
-        return GammaPrior(self.noise_shape, self.noise_rate)
+    noise_prior: Annotated[
+        GammaPrior, Meta(description="Shape and rate of the Gamma prior of the noise precision.")
+    ] = NOISE_PRIOR
 
 
 class Inference(InferenceConfig, frozen=True, kw_only=True):
     """The schedule."""
 
-    former: ClassVar[Former] = {"inference.local_rounds": Constant(3)}
+    former: ClassVar[Former] = {
+        "inference.local_rounds": Constant(3),
+        "model.noise_shape": Entry("model.noise_prior", "shape", NOISE_PRIOR),
+        "model.noise_rate": Entry("model.noise_prior", "rate", NOISE_PRIOR),
+    }
 
     iterations: Iterations = 200
     mode: Annotated[

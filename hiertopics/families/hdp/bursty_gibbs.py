@@ -89,8 +89,8 @@ def init(data: Data, settings: Settings, context: Context) -> State:
     begun = gibbs.begun(dealt(data, context, Local, z=z, n_dk=n_dk), n_wk, data.seeds, model)
     return State(
         **vars(begun),
-        burst_discount=model.burst_discount,
-        burst_concentration=model.burst_concentration,
+        burst_discount=model.burst_process.discount,
+        burst_concentration=model.burst_process.concentration,
         burst_stage=stage,
     )
 

@@ -60,8 +60,8 @@ def init(data: Blocks, settings: Settings, context: Context) -> State:
     local = context.place(made_piece, data.pieces, bursty_blocks.begin_tables, Each(messages))
     return State(
         **vars(partial.begun(local, data, settings, context, aside)),
-        burst_discount=model.burst_discount,
-        burst_concentration=model.burst_concentration,
+        burst_discount=model.burst_process.discount,
+        burst_concentration=model.burst_process.concentration,
         # Where all documents are too short to be parted, a and b are drawn.
         burst_stage=LEARNING if len(aside) else DRAWN,
     )

@@ -34,13 +34,12 @@ from hiertopics.corpus.data.seedwords import Seeds, seeds_in
 from hiertopics.families.flat import config
 from hiertopics.families.flat.bursts import (
     ASIDE,
-    CONCENTRATION,
-    DISCOUNT,
+    FORMER_PROCESS,
+    PROCESS,
     START,
-    BurstConcentration,
     Bursts,
     BurstStart,
-    DrawnDiscount,
+    DrawnProcess,
     SampledAside,
 )
 from hiertopics.families.flat.concentrations import (
@@ -84,14 +83,13 @@ class Model(config.Model, frozen=True, kw_only=True):
 
     truncation: Truncation = 1000
     bursts: Bursts = "none"
-    burst_discount: DrawnDiscount = DISCOUNT
-    burst_concentration: BurstConcentration = CONCENTRATION
+    burst_process: DrawnProcess = PROCESS
 
 
 class Inference(SamplerConfig, frozen=True, kw_only=True):
     """The schedule."""
 
-    former: ClassVar[Former] = {"inference.start": {"uniform": "random"}}
+    former: ClassVar[Former] = {"inference.start": {"uniform": "random"}, **FORMER_PROCESS}
 
     iterations: Iterations = 500
     hyper_start: HyperStart = 15

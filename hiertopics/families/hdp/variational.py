@@ -49,12 +49,11 @@ from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.flat import kernels, variational
 from hiertopics.families.flat.bursts import (
     ASIDE,
-    CONCENTRATION,
-    DISCOUNT,
+    FORMER_PROCESS,
+    PROCESS,
     START,
     BurstAside,
-    BurstConcentration,
-    BurstDiscount,
+    BurstProcess,
     Bursts,
     BurstStart,
 )
@@ -131,7 +130,7 @@ Start = Annotated[
     ),
 ]
 
-FORMER_START: Former = {"inference.start": {"sampled": "gibbs"}}
+FORMER_ZERO: Former = {"inference.start": {"sampled": "gibbs"}, **FORMER_PROCESS}
 
 StartSweeps = Annotated[
     int, Meta(ge=0, description="Number of sweeps of hdp-gibbs for start: gibbs.")
@@ -142,14 +141,13 @@ class ZeroModel(Model, frozen=True, kw_only=True):
     """Start values of learned parameters, and whether documents are bursty."""
 
     bursts: Bursts = "none"
-    burst_discount: BurstDiscount = DISCOUNT
-    burst_concentration: BurstConcentration = CONCENTRATION
+    burst_process: BurstProcess = PROCESS
 
 
 class ZeroPoints(PointInference, frozen=True, kw_only=True):
     """The schedule of hdp-pcvb0."""
 
-    former: ClassVar[Former] = {**PointInference.former, **FORMER_START}
+    former: ClassVar[Former] = {**PointInference.former, **FORMER_ZERO}
 
     responsibilities: ResponsibilityStorage = "auto"
     start: Start = "random"
@@ -161,7 +159,7 @@ class ZeroPoints(PointInference, frozen=True, kw_only=True):
 class ZeroPosteriors(PosteriorInference, frozen=True, kw_only=True):
     """The schedule of hdp-cvb0."""
 
-    former: ClassVar[Former] = FORMER_START
+    former: ClassVar[Former] = FORMER_ZERO
 
     responsibilities: ResponsibilityStorage = "auto"
     start: Start = "random"

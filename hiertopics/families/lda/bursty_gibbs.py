@@ -100,8 +100,8 @@ def init(data: Data, settings: Settings, context: Context) -> State:
     begun = replace(begun, z=z, n_k=begun.n_wk.sum(axis=0, dtype=np.int64))
     return State(
         **vars(begun),
-        burst_discount=model.burst_discount,
-        burst_concentration=model.burst_concentration,
+        burst_discount=model.burst_process.discount,
+        burst_concentration=model.burst_process.concentration,
     )
 
 

@@ -8,13 +8,12 @@ from msgspec import Meta, Struct
 
 from hiertopics.contract.model import Settings as SettingsOf
 from hiertopics.families.flat.bursts import (
-    CONCENTRATION,
-    DISCOUNT,
+    FORMER_PROCESS,
+    PROCESS,
     START,
-    BurstConcentration,
     Bursts,
     BurstStart,
-    DrawnDiscount,
+    DrawnProcess,
 )
 from hiertopics.families.flat.config import Sweep, WordPseudoCount
 from hiertopics.settings.config import HELD, UNOFFERED, IdleShards, Iterations, SamplerConfig
@@ -42,8 +41,7 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     ] = "symmetric"
     n_topics: Annotated[int, Meta(ge=1, le=1_000_000, description="Number of topics.")] = 100
     bursts: Bursts = "none"
-    burst_discount: DrawnDiscount = DISCOUNT
-    burst_concentration: BurstConcentration = CONCENTRATION
+    burst_process: DrawnProcess = PROCESS
 
 
 class Inference(SamplerConfig, frozen=True, kw_only=True):
@@ -52,6 +50,7 @@ class Inference(SamplerConfig, frozen=True, kw_only=True):
     former: ClassVar[Former] = {
         "inference.sample_alpha": Switch("alpha"),
         "inference.sample_eta": Switch("eta"),
+        **FORMER_PROCESS,
     }
 
     iterations: Iterations = 500

@@ -92,7 +92,7 @@ def init(data: Data, settings: Settings, context: Context) -> State:
     plain = gibbs.with_nodes(z, begun.mixing, eta, data.tokens, context, *parts)
     return State(
         **vars(plain),
-        burst_discount=settings.model.burst_discount,
+        burst_discount=settings.model.burst_process.discount,
         burst_concentration=float(begun.burst_concentration),
     )
 
@@ -166,8 +166,9 @@ def refit_on_tree(
     tree: Tree, theta: sparse.csr_array, corpus: Corpus, settings: Settings, context: Context
 ) -> Summary:
     """Return the tree after variational sweeps, as ``gibbs`` does; its discount and b are held."""
-    discount = process_of(tree).discount
-    settings = replace(settings, model=structs.replace(settings.model, burst_discount=discount))
+    model = settings.model
+    process = model.burst_process._replace(discount=process_of(tree).discount)
+    settings = replace(settings, model=structs.replace(model, burst_process=process))
     return gibbs.refit_on_tree(tree, theta, corpus, settings, context)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from msgspec import Meta, Struct, structs
 
@@ -11,17 +11,17 @@ from hiertopics.contract.model import Settings as SettingsOf
 from hiertopics.corpus.data.seedwords import check
 from hiertopics.families.flat.bursts import (
     ASIDE,
-    CONCENTRATION,
-    DISCOUNT,
+    FORMER_PROCESS,
+    PROCESS,
     START,
     BurstAside,
-    BurstConcentration,
-    BurstDiscount,
+    BurstProcess,
     Bursts,
     BurstStart,
-    DrawnDiscount,
+    DrawnProcess,
 )
 from hiertopics.families.flat.config import BranchSeeds, Eta, SeedWeight, Sweep, WordPseudoCount
+from hiertopics.numeric.priors import Positive
 from hiertopics.settings.config import (
     HELD,
     UNOFFERED,
@@ -31,10 +31,23 @@ from hiertopics.settings.config import (
     KeepEvery,
     SamplerConfig,
 )
-from hiertopics.settings.former import Former, Switch
+from hiertopics.settings.former import Entry, Former, Switch
 
 MOST_LEAVES, DOCS_PER_LEAF = 500, 2
 """Leaves at most where their number is auto, and the documents of the corpus for each of them."""
+
+
+class StopPrior(NamedTuple):
+    """The Beta prior of the chance to stop at an inner node."""
+
+    stop: Positive = 1.0
+    go: Positive = 1.0
+
+
+FORMER_STOP: Former = {
+    f"model.{name}_weight": Entry("model.stop_prior", name, StopPrior())
+    for name in StopPrior._fields
+}
 
 
 class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -76,20 +89,13 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         ),
     ] = 1.0
     eta: WordPseudoCount = 0.015
-    stop_weight: Annotated[
-        float,
+    stop_prior: Annotated[
+        StopPrior,
         Meta(
-            gt=0,
-            description="Pseudo-count of stopping at an inner node.",
+            description="Pseudo-counts of stopping at an inner node and of going on from it. The "
+            "start values where they are learned."
         ),
-    ] = 1.0
-    go_weight: Annotated[
-        float,
-        Meta(
-            gt=0,
-            description="Pseudo-count of going on from an inner node.",
-        ),
-    ] = 1.0
+    ] = StopPrior()
     seeds: BranchSeeds = None
     seed_weight: SeedWeight = 50
 
@@ -127,8 +133,7 @@ class VariationalModel(Model, frozen=True, kw_only=True):
     """The priors and the shape of the tree, and bursts of documents."""
 
     bursts: Bursts = "none"
-    burst_discount: BurstDiscount = DISCOUNT
-    burst_concentration: BurstConcentration = CONCENTRATION
+    burst_process: BurstProcess = PROCESS
 
 
 class GibbsModel(Model, frozen=True, kw_only=True):
@@ -136,8 +141,7 @@ class GibbsModel(Model, frozen=True, kw_only=True):
 
     eta: Eta = 0.015
     bursts: Bursts = "none"
-    burst_discount: DrawnDiscount = DISCOUNT
-    burst_concentration: BurstConcentration = CONCENTRATION
+    burst_process: DrawnProcess = PROCESS
 
 
 STOP = (
@@ -247,7 +251,7 @@ Trials = Annotated[
 class NhdpVariationalInference(InferenceConfig, frozen=True, kw_only=True):
     """The schedule of nhdp-variational."""
 
-    former: ClassVar[Former] = {"model.stop": LEARNED_STOP}
+    former: ClassVar[Former] = {"model.stop": LEARNED_STOP, **FORMER_STOP, **FORMER_PROCESS}
 
     iterations: Iterations = 25
     hyper_every: HyperEvery = 5
@@ -267,7 +271,12 @@ class NhdpVariationalInference(InferenceConfig, frozen=True, kw_only=True):
 class NhdpGibbsInference(SamplerConfig, frozen=True, kw_only=True):
     """The schedule of nhdp-gibbs."""
 
-    former: ClassVar[Former] = {"model.stop": LEARNED_STOP, "inference.sample_eta": Switch("eta")}
+    former: ClassVar[Former] = {
+        "model.stop": LEARNED_STOP,
+        "inference.sample_eta": Switch("eta"),
+        **FORMER_STOP,
+        **FORMER_PROCESS,
+    }
 
     iterations: Iterations = 500
     burn_in: BurnIn = 60

@@ -56,8 +56,8 @@ def divided(
 ) -> State:
     """Return the state of topics that were divided among the nodes of a tree."""
     model = settings.model
-    stop = model.stop_weight * np.where(arranged_topics.kind != OTHER, PASSING, 1.0)
-    begun = mixing.even(arranged_topics.shape, model.concentration, stop, model.go_weight)
+    stop = model.stop_prior.stop * np.where(arranged_topics.kind != OTHER, PASSING, 1.0)
+    begun = mixing.even(arranged_topics.shape, model.concentration, stop, model.stop_prior.go)
     bounds = pairwise(data.cells.doc_bounds.tolist())
     seats = documents.tables_of_pieces(division.tables, data)
     messages = [

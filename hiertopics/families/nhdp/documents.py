@@ -142,7 +142,7 @@ def begin_known(
     pairs [n_pairs], where documents are bursty; None: those that these mixtures suggest.
     """
     model, shape = settings.model, shape_of(parent)
-    stop_a, stop_b = (model.stop_weight, model.go_weight) if stop is None else stop.T
+    stop_a, stop_b = model.stop_prior if stop is None else stop.T
     by_word = np.ascontiguousarray(phi.T, dtype)
     rest = (by_word, shape.ancestry, settings.inference.least, seating_at(data))
     theta = theta.astype(dtype)

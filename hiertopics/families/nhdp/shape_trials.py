@@ -104,7 +104,7 @@ def tried(
     model = settings.model
     swept(state, data, settings, context, BEFORE)
     pairs = pairs_of(data)
-    stop, go, n_named = model.stop_weight, model.go_weight, len(data.seeds.names)
+    (stop, go), n_named = model.stop_prior, len(data.seeds.names)
     for trial in range(settings.inference.trials):
         if isinstance(state, BurstyState):
             pairs = pairs._replace(tokens=tables_of_pairs(state).astype(np.float64))

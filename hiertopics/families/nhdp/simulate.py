@@ -40,9 +40,7 @@ def simulate(
     draws its words around its mixture (theory/bursts 1).
     """
     model, rng = settings.model, context.rng("simulate")
-    begun = mixing.even(
-        even_tree(settings), model.concentration, model.stop_weight, model.go_weight
-    )
+    begun = mixing.even(even_tree(settings), model.concentration, *model.stop_prior)
     shape = begun.shape
     concentration = np.where(
         shape.n_children > 0, drawn.get("concentration", begun.concentration), 0.0

@@ -208,7 +208,7 @@ def step_bursty(
 def objective_bursty(state: Any, data: Data, settings: Settings, context: Context) -> float:
     """Return the mean log chance of a training token, tables summed over (theory/bursts 4)."""
     phi = np.maximum(state.n_wk, 0, dtype=np.float64) + settings.model.eta
-    process = PitmanYor(settings.model.burst_discount, state.burst_concentration)
+    process = PitmanYor(settings.model.burst_process.discount, state.burst_concentration)
     given = (np.ascontiguousarray(phi / phi.sum(axis=0)), state.mixing, process)
     return bursts.mean_of(state.local.ask(_log_likelihood_bursty, given))
 

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 from hiertopics.contract.model import Settings as SettingsOf
 from hiertopics.families.tssb.layout import Process
 from hiertopics.families.tssb.stick_kernels import ProcessBounds
+from hiertopics.numeric.priors import Positive
 from hiertopics.settings.config import (
     UNOFFERED,
     IdleShards,
@@ -19,7 +20,6 @@ from hiertopics.settings.config import (
 )
 from hiertopics.settings.former import Constant, Former
 
-Positive = Annotated[float, Meta(gt=0)]
 Few = Annotated[float, Meta(gt=0, le=1000)]
 Range = Positive | tuple[Positive, ...]
 """A number holds a parameter fixed; two are the ends of the range in which it is uniform."""
