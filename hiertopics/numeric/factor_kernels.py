@@ -258,15 +258,17 @@ def _descend_beside(block: F64, target: F64, inner: F64, slopes: F64, steps: F64
             steps[one, row] = abs(new - old)
 
 
-def best_parts(starts: I64, word: I32, tokens: F64, phi: F64, prior: float, n_rounds: int) -> I64:
+def best_parts(
+    starts: I64, word: I32, tokens: F64, phi: F64, prior: float, n_rounds: int, power: int = 1
+) -> I64:
     """Return which topic suits each pair best, int64 [n_pairs], of documents under held topics.
 
     starts: [n_docs + 1]; word, tokens: of each pair; phi: [n_words, T]. theta begins even, and
-    ``n_rounds`` times becomes the mean of q, prior tokens in each topic with it. Of topics that
-    suit a pair equally the first is taken.
+    ``n_rounds`` times becomes the mean of q, prior tokens in each topic with it. The topic of the
+    largest theta^power phi suits a pair best, the first of equal ones. power: at least 1.
     """
     best, (theta, n, row) = np.zeros(len(word), np.int64), np.zeros((3, phi.shape[1]))
-    _choose_parts(starts, word, tokens, phi, prior, n_rounds, theta, n, row, best)
+    _choose_parts(starts, word, tokens, phi, prior, n_rounds, power, theta, n, row, best)
     return best
 
 
@@ -278,6 +280,7 @@ def _choose_parts(
     phi: F64,
     prior: float,
     n_rounds: int,
+    power: int,
     theta: F64,
     n: F64,
     row: F64,
@@ -303,10 +306,14 @@ def _choose_parts(
                 total += n[topic]
             for topic in range(n_topics):
                 theta[topic] = n[topic] / total
+        for topic in range(n_topics):
+            n[topic] = theta[topic]
+            for _ in range(power - 1):
+                n[topic] *= theta[topic]
         for pair in range(starts[doc], starts[doc + 1]):
             most = -1.0
             for topic in range(n_topics):
-                chance = theta[topic] * phi[word[pair], topic]
+                chance = n[topic] * phi[word[pair], topic]
                 if chance > most:
                     most = chance
                     best[pair] = topic

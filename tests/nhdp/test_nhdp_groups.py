@@ -74,11 +74,77 @@ PAIR_DOC = np.repeat(np.arange(COUNTS.shape[0]), np.diff(COUNTS.indptr))
 
 def test_branches_are_subjects() -> None:
     """Of all factorisations together; each subject's own words are in its branch."""
-    branch = branching.branches_of(COUNTS, SUBJECTS, seedwords.NONE)
+    branch = branching.branches_of(COUNTS, SUBJECTS, seedwords.NONE).probable()
     own = COUNTS.indices // WORDS == PAIR_DOC % SUBJECTS
     found = [np.bincount(branch[own & (s == PAIR_DOC % SUBJECTS)]) for s in range(SUBJECTS)]
     assert len({int(row.argmax()) for row in found}) == SUBJECTS
     assert all(row.max() > 0.95 * row.sum() for row in found)
+
+
+def pairs_by_hand(pairs: branching.PairBranches, smoothing: float, power: int) -> list[int]:
+    """Return the branch of the largest theta^power phi of each pair, documents one by one."""
+    found = []
+    for row in pairs.counts.toarray():
+        tokens, phi = row[row > 0], pairs.phi[:, row > 0]
+        theta = np.full((len(phi), 1), 1 / len(phi))
+        for _ in range(pairs.rounds):
+            q = theta * phi / (theta * phi).sum(axis=0)
+            n = (q @ tokens)[:, None] + smoothing
+            theta = n / n.sum()
+        found += (theta**power * phi).argmax(axis=0).tolist()
+    return found
+
+
+def test_sharp_pairs_are_those_of_squared_shares() -> None:
+    """Shares are smoothed by a token of each branch; one of both alone gives other pairs."""
+    pairs = branching.branches_of(weakly_planted(0), SUBJECTS, seedwords.NONE)
+    assert pairs.sharp().tolist() == pairs_by_hand(pairs, 1.0, 2)
+    assert pairs.probable().tolist() == pairs_by_hand(pairs, branching.PRIOR, 1)
+    others = [(1.0, 1), (branching.PRIOR, 2), (1 / SUBJECTS, 2), (branching.PRIOR, 1)]
+    assert all(pairs.sharp().tolist() != pairs_by_hand(pairs, *other) for other in others)
+
+
+def test_sharp_pairs_divide_a_document_among_fewer_branches() -> None:
+    """Than pairs that are as smooth, but not sharp."""
+    pairs = branching.branches_of(weakly_planted(0), SUBJECTS, seedwords.NONE)
+    doc = np.repeat(np.arange(pairs.counts.shape[0]), np.diff(pairs.counts.indptr))
+
+    def parts(branch: list[int]) -> int:
+        return len(set(zip(doc.tolist(), branch, strict=True)))
+
+    assert parts(pairs.sharp().tolist()) < 0.9 * parts(pairs_by_hand(pairs, 1.0, 1))
+
+
+@pytest.mark.parametrize("least", [16, 15], ids=["short", "long"])
+def test_branches_are_linked_by_probable_pairs_and_filled_by_sharp_ones(
+    few: None, monkeypatch: pytest.MonkeyPatch, least: int
+) -> None:
+    """The topics of long documents know of probable pairs alone."""
+    weak, seen = weakly_planted(1), {}
+    pairs = branching.branches_of(weak, SUBJECTS, seedwords.NONE)
+    probable, sharp = pairs.probable().tolist(), pairs.sharp().tolist()
+    assert probable != sharp
+
+    class Links(branching.BranchLinks):
+        def __init__(self, counts: Any, branch: I64, *rest: Any) -> None:
+            seen["linked"] = branch.tolist()
+            super().__init__(counts, branch, *rest)
+
+    monkeypatch.setattr(branching, "BranchLinks", Links)
+    for name in ("topics_within", "topics_across"):
+        find = getattr(starts, name)
+
+        def noted(branch: I64, *rest: Any, name: str = name, find: Any = find) -> Any:
+            seen[name] = branch.tolist()
+            return find(branch, *rest)
+
+        monkeypatch.setattr(starts, name, noted)
+    monkeypatch.setattr(starts, "LONG", least)
+    settings = settings_of(variational, truncation=12, start_iterations=4, trials=0)
+    data = lay_out(corpus_of(weak.toarray().astype(int)), 1)
+    starts.grouped(SUBJECTS, data, settings, at(0), np.float64)
+    filled = {"topics_within": sharp} if least > 15 else {"topics_across": probable}
+    assert seen == {"linked": probable, **filled}
 
 
 def test_subsamples_leave_out_each_document_once() -> None:
@@ -120,9 +186,10 @@ def test_groups_are_areas() -> None:
 def test_a_branch_that_has_a_name_is_in_no_group() -> None:
     """Not even where it is of the area of others; and has its seed words to itself."""
     seeds = Seeds(("one",), np.array([0, 1]), np.array([0, 0]), 50)
-    branch = branching.branches_of(COUNTS, SUBJECTS, seeds)
+    pairs = branching.branches_of(COUNTS, SUBJECTS, seeds)
+    branch = pairs.probable()
     mine = np.isin(COUNTS.indices, seeds.word)
-    assert (branch[mine] == 0).all()
+    assert (branch[mine] == 0).all() and (pairs.sharp()[mine] == 0).all()
     subject = (COUNTS.indices // WORDS == 0) & (PAIR_DOC % SUBJECTS == 0)
     assert (branch[subject] == 0).mean() > 0.9
     group = branching.BranchLinks(COUNTS, branch, 1).groups()
@@ -271,7 +338,7 @@ def test_factorisations_have_the_passes_of_the_settings(
 
     def noted(
         counts: Any, n_branches: int, seeds: Seeds, effort: branching.Effort, report: Any
-    ) -> I64:
+    ) -> branching.PairBranches:
         seen.append(effort.passes)
         return find(counts, n_branches, seeds, effort, report)
 
@@ -336,7 +403,7 @@ def test_topics_of_long_documents_are_those_of_the_whole_corpus(
     alone = first_topics.flat_topics(data, settings, at(0), np.float64)
     assert np.array_equal(topics[1].phi[:], alone.phi)
     assert topics[0].phi.shape != alone.phi.shape or (topics[0].phi[:] != alone.phi).any()
-    branch = branching.branches_of(COUNTS, SUBJECTS, seedwords.NONE)
+    branch = branching.branches_of(COUNTS, SUBJECTS, seedwords.NONE).probable()
     assert found[1].tolist() == branching.homes(COUNTS, branch, alone.theta, alone.phi).tolist()
 
 

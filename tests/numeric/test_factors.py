@@ -152,24 +152,26 @@ def test_rows_that_others_span_become_nothing() -> None:
     assert rows @ rows.T == pytest.approx(np.diag([1, 1, 0]), abs=1e-9)
 
 
-def test_the_best_part_of_a_pair() -> None:
-    """That of theta phi, where theta is placed by EM; of topics that suit it equally the first."""
+@pytest.mark.parametrize("power", [1, 2, 3])
+def test_the_best_part_of_a_pair(power: int) -> None:
+    """That of theta^power phi, theta by EM; of topics that suit it equally the first."""
     rng = np.random.default_rng(4)
     counts, phi = rng.poisson(1.0, (5, 6)), rng.dirichlet(np.ones(6), 3).T
     doc, word = np.nonzero(counts)
     starts = np.searchsorted(doc, np.arange(6))
     tokens = counts[doc, word].astype(float)
-    found = factor_kernels.best_parts(starts, word.astype(np.int32), tokens, phi, 0.01, 20)
+    found = factor_kernels.best_parts(starts, word.astype(np.int32), tokens, phi, 0.01, 20, power)
     theta = np.full((5, 3), 1 / 3)
     for _ in range(20):
         q = theta[doc] * phi[word]
         q *= (tokens / q.sum(axis=1))[:, None]
         n = np.array([q[doc == one].sum(axis=0) for one in range(5)]) + 0.01
         theta = n / n.sum(axis=1, keepdims=True)
-    assert found.tolist() == (theta[doc] * phi[word]).argmax(axis=1).tolist()
-    assert len(set(found.tolist())) > 1
+    best = [(theta[doc] ** other * phi[word]).argmax(axis=1).tolist() for other in range(1, 4)]
+    assert found.tolist() == best[power - 1]
+    assert len({tuple(one) for one in best}) == 3
     even = factor_kernels.best_parts(
-        starts, word.astype(np.int32), tokens, np.full((6, 3), 0.5), 0.01, 20
+        starts, word.astype(np.int32), tokens, np.full((6, 3), 0.5), 0.01, 20, power
     )
     assert not even.any()
 

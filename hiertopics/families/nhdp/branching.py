@@ -30,7 +30,13 @@ WEIGHTS: tuple[Callable[[F64], F64], ...] = (
 """What a word that a document has so many tokens of counts there: presence, damped, counts."""
 
 PRIOR = 1e-3
-"""Tokens that a document has of each branch besides its own."""
+"""Tokens that a document has of each branch besides its own, where branches are linked."""
+
+SMOOTHING = 1.0
+"""Tokens that a document has of each branch besides its own, where topics are found within them."""
+
+SHARPNESS = 2
+"""The power of theta by which pairs belong to branches, where topics are found within them."""
 
 CHANCE = 1e-12
 """Of a word in a branch that does not have it."""
@@ -76,14 +82,46 @@ GRID = 2.0**20
 """Distances are rounded to 1 / GRID before they are compared."""
 
 
+class PairBranches(NamedTuple):
+    """Held branches, and which of them each pair of document and word belongs to.
+
+    counts: float64 [n_docs, n_words]; phi: float64 [n_branches, n_words], rows sum to 1; rounds: in
+    which a document's shares of the branches are found. Branches are linked by their probable
+    pairs. Topics are found in sharper ones, by which a document has a part in fewer branches.
+    """
+
+    counts: sparse.csr_array
+    phi: F64
+    rounds: int
+
+    def probable(self) -> I64:
+        """Return the most probable branch of each pair, int64 [n_pairs]."""
+        return self._best(PRIOR, 1)
+
+    def sharp(self) -> I64:
+        """Return the branch of each pair, int64 [n_pairs], where large shares weigh more."""
+        return self._best(SMOOTHING, SHARPNESS)
+
+    def _best(self, prior: float, power: int) -> I64:
+        return factor_kernels.best_parts(
+            self.counts.indptr.astype(np.int64),
+            self.counts.indices.astype(np.int32),
+            self.counts.data,
+            np.ascontiguousarray(self.phi.T),
+            prior,
+            self.rounds,
+            power,
+        )
+
+
 def branches_of(
     counts: sparse.csr_array,
     n_branches: int,
     seeds: Seeds,
     effort: Effort = WHOLE,
     report: Callable[[int, int], None] = unreported,
-) -> I64:
-    """Return the branch of each pair, int64 [n_pairs], from 0: at most n_branches.
+) -> PairBranches:
+    """Return the branches of a corpus, at most n_branches, and of its pairs.
 
     counts: float64 [n_docs, n_words]. The first branches are those of the names of ``seeds``, and
     no other has their words. report: is told how many of how many factorisations are done.
@@ -93,14 +131,7 @@ def branches_of(
     phi[:, seeds.word] = CHANCE
     phi[seeds.name, seeds.word] += own
     phi /= phi.sum(axis=1, keepdims=True)
-    return factor_kernels.best_parts(
-        counts.indptr.astype(np.int64),
-        counts.indices.astype(np.int32),
-        counts.data,
-        np.ascontiguousarray(phi.T),
-        PRIOR,
-        effort.rounds,
-    )
+    return PairBranches(counts, phi, effort.rounds)
 
 
 def branch_topics(

@@ -35,7 +35,7 @@ def outline(corpus: Corpus, settings: VariationalSettings, context: Context) -> 
     n_branches = starts.branches_first(data, settings, data.n_docs)
     if n_branches < 2:
         raise ValueError("the start finds no branches first")
-    branch = branching.branches_of(counts, n_branches, data.seeds, QUICK)
+    branch = branching.branches_of(counts, n_branches, data.seeds, QUICK).probable()
     group = branching.BranchLinks(counts, branch, n_named, QUICK).groups()
     return _summary(counts, branch, group)
 

@@ -172,19 +172,24 @@ def grouped(
 ) -> tuple[AnyTopics, ArrangedTopics]:
     """Return the topics of branches, and the tree of groups of these branches.
 
-    Topics are found within branches, or, of long documents, in the whole corpus.
+    Topics are found within branches, or, of long documents, in the whole corpus. Branches are
+    linked by their probable pairs; within them topics are found in the sharper ones.
     """
     counts, n_named = counts_of(data), len(data.seeds.names)
     effort = branching.WHOLE._replace(passes=settings.inference.start_passes)
     across = are_long(data.doc_lengths)
-    find_topics = topics_across if across else topics_within
     work = sum(work_within(n_branches, data, settings))
     if across:
         work = settings.inference.start_iterations * settings.model.truncation
     first, second = stages(context, [effort.work(n_branches), work])
-    branch = branching.branches_of(counts, n_branches, data.seeds, effort, first.report)
+    pairs = branching.branches_of(counts, n_branches, data.seeds, effort, first.report)
+    branch = pairs.probable()
     linked = branching.BranchLinks(counts, branch, n_named)
-    flat, inside = find_topics(branch, data, settings, second, dtype)
+    flat: AnyTopics
+    if across:
+        flat, inside = topics_across(branch, data, settings, second, dtype)
+    else:
+        flat, inside = topics_within(pairs.sharp(), data, settings, second, dtype)
     described = Features(flat, counts)
     cuts, least = settings.model.branches, settings.model.least_children
     if cuts == "auto":
