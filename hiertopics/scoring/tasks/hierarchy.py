@@ -36,6 +36,7 @@ from hiertopics.corpus.formats.source import find_paths
 from hiertopics.runs import newdocs
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
+from hiertopics.runs.trained import whole_theta
 from hiertopics.scoring.request import Request, Scorer, TaskResult
 from hiertopics.scoring.tfidf import inverse_document_frequency, unit_vectors
 
@@ -178,7 +179,7 @@ def _documents(request: Request, options: HierarchyOptions) -> _Documents:
             new, lengths = in_memory(new), np.asarray(counts.sum(axis=1)).ravel()
         theta = newdocs.infer_theta(run, new, engine=request.engine).theta
     else:
-        rows, theta, lengths = split.train_docs, run.theta, split.train_lengths
+        rows, theta, lengths = split.train_docs, whole_theta(run), split.train_lengths
         counts, problem = _training_counts(run)
         if lengths is None:
             lengths = np.ones(len(rows)) if counts is None else counts.sum(axis=1)
