@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,6 +15,9 @@ import click
 
 from hiertopics import __version__
 from hiertopics.cli import COMMANDS, group
+
+DATED = 1580601600
+"""The date of pages unless SOURCE_DATE_EPOCH tells another: that of files in a wheel."""
 
 
 def pages() -> dict[str, str]:
@@ -37,7 +42,9 @@ def pages() -> dict[str, str]:
 def _page(context: click.Context) -> str:
     from click_man.core import generate_man_page  # type: ignore[import-untyped]
 
-    return str(generate_man_page(context, version=__version__)) + "\n"
+    seconds = int(os.environ.get("SOURCE_DATE_EPOCH", DATED))
+    date = datetime.fromtimestamp(seconds, UTC).date().isoformat()
+    return str(generate_man_page(context, version=__version__, date=date)) + "\n"
 
 
 def main() -> None:

@@ -19,6 +19,7 @@ from scipy import sparse
 
 from hiertopics.base import files
 from hiertopics.base.errors import RunError
+from hiertopics.base.made import MadeRows, all_entries
 
 
 def test_a_file_is_never_seen_half_written(tmp_path: Path) -> None:
@@ -325,3 +326,33 @@ def test_check_sums_of_rows_are_compared_at_the_end(tmp_path: Path) -> None:
     path.write_bytes(harmed)
     with pytest.raises(RunError, match="is damaged"):
         list(files.read_csr_blocks(path, lambda shape: None, 20, 20))
+
+
+@pytest.mark.parametrize("step", [1, 7, 1 << 20])
+def test_a_slim_matrix_is_float32_and_compressed(
+    step: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """scipy reads it, and all ways of reading agree; how much is written at a time is not seen."""
+    rows = np.random.default_rng(0).dirichlet(np.ones(60), 400)
+    matrix, path, plain = sparse.csr_array(rows), tmp_path / "slim.npz", tmp_path / "plain.npz"
+    files.write_csr(plain, matrix)
+    files.write_whole(path, files.as_csr(matrix, slim=True))
+    whole = path.read_bytes()
+    monkeypatch.setattr(files, "AT_ONCE", step)
+    files.write_whole(path, files.as_csr(matrix, slim=True))
+    assert path.read_bytes() == whole and len(whole) < 0.36 * plain.stat().st_size
+    monkeypatch.undo()
+    found = sparse.load_npz(path)
+    assert found.dtype == np.float32 and found.format == "csr"
+    np.testing.assert_array_equal(found.toarray(), rows.astype(np.float32))
+    np.testing.assert_array_equal(files.read_csr(path).toarray(), rows.astype(np.float32))
+    blocks = files.read_csr_blocks(path, lambda shape: None, 1000, 30)
+    assert (sparse.vstack(list(blocks), "csr") != found).nnz == 0
+
+
+def test_made_rows_are_slim_as_rows_that_stand_there(tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).dirichlet(np.ones(6), 40)
+    made = MadeRows(lambda first, last: rows[first:last], np.array([0, 13, 40]), 6)
+    for name, given in (("made", made), ("there", all_entries(rows))):
+        files.write_whole(tmp_path / name, files.as_csr(given, slim=True))
+    assert (tmp_path / "made").read_bytes() == (tmp_path / "there").read_bytes()

@@ -15,6 +15,7 @@ import stat
 import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path, PurePath
 from typing import IO, Any, NamedTuple
 
@@ -270,20 +271,25 @@ def _write_parts(stream: IO[bytes], array: Parts) -> None:
 
 
 def as_csr(
-    matrix: sparse.csr_array | MadeRows, beside: Mapping[str, NDArray[Any]] | None = None
+    matrix: sparse.csr_array | MadeRows,
+    beside: Mapping[str, NDArray[Any]] | None = None,
+    *,
+    slim: bool = False,
 ) -> Write:
     """Return a function that writes ``matrix`` for scipy.sparse.load_npz.
 
-    beside: more arrays for the same file, under other names than those of the matrix.
+    beside: more arrays for the same file, under other names than those of the matrix. slim: write
+    values as float32, and compress every array.
     """
     buffer = io.BytesIO()
-    given = _in_parts(matrix) if isinstance(matrix, MadeRows) else matrix
-    dtype = np.float64 if isinstance(matrix, MadeRows) else matrix.dtype
+    own_type = np.dtype(np.float64) if isinstance(matrix, MadeRows) else matrix.dtype
+    dtype = np.dtype(np.float32) if slim else own_type
     sparse.save_npz(buffer, sparse.csr_array(matrix.shape, dtype=dtype), compressed=False)
+    given = _in_parts(matrix, dtype) if slim or isinstance(matrix, MadeRows) else matrix
     buffer.seek(0)
     with np.load(buffer) as empty:  # for the names; the matrix may be too large to be copied
         own = {name: getattr(given, name) if name in CSR else empty[name] for name in empty.files}
-    return as_npz({**own, **(beside or {})})
+    return as_npz({**own, **(beside or {})}, compressed=slim)
 
 
 class _CsrParts(NamedTuple):
@@ -294,13 +300,27 @@ class _CsrParts(NamedTuple):
     indptr: NDArray[Any]
 
 
-def _in_parts(rows: MadeRows) -> _CsrParts:
-    n_entries = rows.shape[0] * rows.shape[1]
-    return _CsrParts(
-        Parts(n_entries, np.dtype(np.float64), rows.blocks),
-        Parts(n_entries, rows.indptr.dtype, rows.columns),
-        rows.indptr,
+def _in_parts(matrix: sparse.csr_array | MadeRows, dtype: np.dtype[Any]) -> _CsrParts:
+    """Return the arrays of a matrix that are written part by part. dtype: of its values."""
+    if isinstance(matrix, MadeRows):
+        n_entries = matrix.shape[0] * matrix.shape[1]
+        return _CsrParts(
+            Parts(n_entries, dtype, matrix.blocks),
+            Parts(n_entries, matrix.indptr.dtype, matrix.columns),
+            matrix.indptr,
+        )
+    data, indices = (
+        Parts(len(array), kind, partial(_cut, array))
+        for array, kind in ((matrix.data, dtype), (matrix.indices, matrix.indices.dtype))
     )
+    return _CsrParts(data, indices, matrix.indptr)
+
+
+def _cut(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """Yield an array of one axis, some entries after the other."""
+    step = max(1, AT_ONCE // array.itemsize)
+    for first in range(0, len(array), step):
+        yield array[first : first + step]
 
 
 def write_text(path: Path, text: str) -> None:

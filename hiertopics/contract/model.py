@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics.base import seeds
-from hiertopics.base.arrays import F64, I32, I64
+from hiertopics.base.arrays import F64, I32, I64, Ints
 from hiertopics.base.axes import Lengths
 from hiertopics.base.made import MadeRows
 from hiertopics.contract.engine import Engine, Pieces
@@ -321,6 +321,9 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     backend.
     choose_variant: the backend that fits a corpus, where settings leave a choice to its size. The
     states of the fit are states of that backend.
+    whole_theta: theta of training documents at every node, float64 [n_docs, n_nodes], where
+    ``summarise`` may store a part of it. It takes the tree, some rows of the stored theta, CSR, and
+    the documents' tokens. Scores read it in place of theta of which entries are missing.
     merge_extra: ``Tree.extra`` after rows of a tree were merged or dropped. Without it, topics of
     the backend cannot be merged or dropped.
     migrate_state: the arrays of an earlier version's state as the arrays of ``State``. Arrays of
@@ -386,6 +389,7 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     choose_variant: Callable[[SeenT, SettingsT], Backend[Any, Any, Any, Any]] | None = None
     memory_of_worker: Callable[[SeenT, SettingsT], int] | None = None
     memory_from: Callable[[StateT, SeenT, SettingsT], int] | None = None
+    whole_theta: Callable[[Tree, sparse.csr_array, Ints], F64] | None = None
     merge_extra: Callable[[Tree, Regrouping], Mapping[str, NDArray[Any]]] | None = None
     migrate_state: Migration = as_saved
     check: Callable[[dict[str, NDArray[Any]], Lengths], None] | None = None

@@ -98,16 +98,14 @@ def _degrees(training: sparse.csr_array) -> F64:
 
 def logistic_scores(
     train: sparse.csr_array, labels: Bools, test: sparse.csr_array
-) -> tuple[F64, F64] | None:
+) -> tuple[F64, F64]:
     """Return p(label) of training and test documents [n_docs, n_labels], each label by itself.
 
     labels: bool [n_train, n_labels]; one that all or no training documents have keeps that share.
-    The counts of words are the features. None where scikit-learn is missing (extra ``text``).
+    The counts of words are the features.
     """
-    try:
-        from sklearn.linear_model import LogisticRegression
-    except ImportError:
-        return None
+    from sklearn.linear_model import LogisticRegression  # slow to import
+
     sides = [_features(counts) for counts in (train, test)]
     found = [np.tile(labels.mean(axis=0), (side.shape[0], 1)) for side in sides]
     for label in np.flatnonzero(labels.any(axis=0) & ~labels.all(axis=0)):

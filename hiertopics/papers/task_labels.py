@@ -88,13 +88,14 @@ def _frequency(sides: Sides) -> F64:
 
 
 def _baselines(sides: Sides, chosen: I64) -> dict[str, Metrics]:
-    """Score label frequencies and, where scikit-learn is there, logistic regression."""
+    """Score label frequencies and logistic regression."""
     known = sides.train_tags[:, : sides.n_known]
     shares = known.mean(axis=0)
-    found = {"label_frequency": (_repeat(shares, len(chosen)), _repeat(shares, sides.test.n_docs))}
-    logistic = logistic_scores(sides.train.counts, known, sides.test.counts)
-    if logistic is not None:
-        found["logistic_regression"] = (logistic[0][chosen], logistic[1])
+    train_scores, test_scores = logistic_scores(sides.train.counts, known, sides.test.counts)
+    found = {
+        "label_frequency": (_repeat(shares, len(chosen)), _repeat(shares, sides.test.n_docs)),
+        "logistic_regression": (train_scores[chosen], test_scores),
+    }
     baselines = {}
     for name, (train, test) in found.items():
         level = threshold(known[chosen], train)

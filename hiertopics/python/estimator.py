@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hiertopics.base.arrays import F64
 from hiertopics.base.errors import UsageError
@@ -22,15 +25,6 @@ from hiertopics.runs.experiment import read_experiment
 from hiertopics.runs.newdocs import place
 from hiertopics.scoring.scores import Score, log_likelihoods, pool, word_chances
 from hiertopics.settings.layers import Overrides
-
-try:
-    from sklearn.base import BaseEstimator, TransformerMixin
-    from sklearn.utils import check_random_state
-    from sklearn.utils.validation import check_is_fitted, validate_data
-except ImportError as error:
-    raise ImportError(
-        "HierarchicalTopics needs scikit-learn 1.6 or later: pip install 'hiertopics[text]'"
-    ) from error
 
 SEEDS = 2**31
 

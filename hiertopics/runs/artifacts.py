@@ -11,6 +11,7 @@ from scipy import sparse
 from hiertopics.base import files
 from hiertopics.base.arrays import I32
 from hiertopics.base.errors import RunError
+from hiertopics.base.made import MadeRows
 from hiertopics.contract import registry
 from hiertopics.contract.model import Settings, Summary
 from hiertopics.corpus.data.corpus import Corpus
@@ -33,6 +34,10 @@ SUMMARY = ("model.npz", "theta.npz", "tree.json", "topics.csv", "paths.npz", "th
 
 LARGE = 1 << 25
 """Bytes of word probabilities above which a model is compressed: trees of thousands of nodes."""
+
+
+MANY = 1 << 22
+"""Entries of theta above which theta.npz holds float32, compressed: 50 MB where it is not."""
 
 
 def write_inputs(
@@ -87,7 +92,7 @@ def write_summary(
     others = None if summary.tree.support is None else summary.tree.support.n_others
     writers = {
         "model.npz": files.as_npz(summary.tree.to_arrays(), compressed=_large(summary.tree)),
-        "theta.npz": files.as_csr(summary.rows),
+        "theta.npz": files.as_csr(summary.rows, slim=_n_entries(summary.rows) > MANY),
         "tree.json": files.as_json(tree_json(rows, backend, others=others)),
         "topics.csv": files.as_text(topics_csv(rows)),
     }
@@ -182,3 +187,8 @@ def _lines(names: Sequence[str]) -> str:
 
 def _large(tree: Tree) -> bool:
     return tree.phi.nbytes > LARGE
+
+
+def _n_entries(rows: sparse.csr_array | MadeRows) -> int:
+    """Return how many entries of theta there are as a file."""
+    return rows.shape[0] * rows.shape[1] if isinstance(rows, MadeRows) else int(rows.nnz)

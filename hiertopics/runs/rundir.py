@@ -35,7 +35,7 @@ from hiertopics.contract.model import Paths
 from hiertopics.corpus.data.membership import (
     BLOCK,
     ENTRIES,
-    branch_counts,
+    blocks_of,
     branch_members,
     counts_of_blocks,
 )
@@ -373,10 +373,7 @@ class RunDir:
         known = self._lengths_and_path
         if known is None or (self.tree.is_flat and known.path is None):
             return self.tree.n_docs if self.tree.is_flat else None
-        path = self.file("theta.npz")
-        if "theta" not in self.__dict__ and path.is_file() and path.stat().st_size >= files.MAPPED:
-            return counts_of_blocks(self.tree, self._theta_in_blocks(), *known)
-        return branch_counts(self.tree, self.theta, *known)
+        return counts_of_blocks(self.tree, self.theta_in_blocks(), *known)
 
     @property
     def _lengths_and_path(self) -> _DocumentLengths | None:
@@ -439,16 +436,17 @@ class RunDir:
         path = self.sealed("theta.npz")
         theta = files.read_csr(path)
         self._require_shape(path, theta.shape)
-        _require_shares(path, theta)
-        return theta
+        return _shares(path, theta)
 
-    def _theta_in_blocks(self) -> Iterator[sparse.csr_array]:
+    def theta_in_blocks(self) -> Iterator[sparse.csr_array]:
         """Yield ``theta``, some documents after the other, for one pass: nobody keeps it."""
+        if "theta" in self.__dict__:
+            yield from blocks_of(self.theta)
+            return
         path = self.sealed("theta.npz")
         require = partial(self._require_shape, path)
         for block in files.read_csr_blocks(path, require, ENTRIES, BLOCK):
-            _require_shares(path, block)
-            yield block
+            yield _shares(path, block)
 
     def _require_shape(self, path: Path, shape: tuple[int, int]) -> None:
         """Raise RunError unless theta has that shape."""
@@ -626,12 +624,16 @@ def _tree(path: Path, arrays: Mapping[str, NDArray[Any]]) -> Tree:
         return Tree.from_arrays(arrays)
 
 
-def _require_shares(path: Path, theta: sparse.csr_array) -> None:
-    """Raise RunError unless the entries of theta, or of some of its rows, are shares."""
+def _shares(path: Path, theta: sparse.csr_array) -> sparse.csr_array:
+    """Return theta, or some of its rows, in float64; RunError unless its entries are shares."""
+    if theta.dtype == np.float32:
+        data = theta.data.astype(np.float64)
+        theta = sparse.csr_array((data, theta.indices, theta.indptr), shape=theta.shape)
     with files.readable(path, ValueError, what="its values are no shares: "):
         require_declared("data", theta.data, VALUES, {})
         if theta.nnz and theta.data.max() > 1 + OFF_ONE:
             raise ValueError("one is above 1")
+    return theta
 
 
 def _metrics_row(line: bytes) -> dict[str, Any] | None:

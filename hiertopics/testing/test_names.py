@@ -39,6 +39,7 @@ PARAMETERS = {
     "predictive": ["tree", "n_samples", "settings", "rng"],
     "log_density": ["tree", "corpus", "settings"],
     "draw_hyperparameters": ["settings", "sizes", "context"],
+    "whole_theta": ["tree", "theta", "lengths"],
     "merge_extra": ["tree", "grouping"],
     "refit_on_tree": ["tree", "theta", "corpus", "settings", "context"],
     "recut": ["tree", "theta", "corpus", "branches", "settings", "context"],

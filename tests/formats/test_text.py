@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -220,14 +219,6 @@ def test_a_folder_has_no_fields(put: Put, tmp_path: Path) -> None:
     put("texts/a.txt", "word")
     with pytest.raises(UsageError, match="no fields"):
         counts_in(Source(tmp_path / "texts", id_field="id"))
-
-
-def test_without_scikit_learn_the_message_says_what_to_install(
-    put: Put, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "sklearn.feature_extraction.text", None)
-    with pytest.raises(UsageError, match=r"pip install 'hiertopics\[text\]'"):
-        counts_in(Source(put("a.tsv", "text\nword\n")))
 
 
 def test_texts_are_not_held_in_memory(put: Put) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gc
 import pickle
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -135,14 +133,3 @@ def test_parameters_that_cannot_be_are_told_by_fit(counts: Any) -> None:
         HierarchicalTopics("hpd").fit(counts)
     with pytest.raises(UsageError, match="observes rows of numbers"):
         HierarchicalTopics("hca-variational").fit(counts)
-
-
-def test_without_scikit_learn_it_says_what_to_install() -> None:
-    program = (
-        "import sys; sys.modules['sklearn'] = None; sys.modules['sklearn.base'] = None\n"
-        "import hiertopics; hiertopics.fit\n"
-        "try:\n    hiertopics.HierarchicalTopics\n"
-        "except ImportError as error:\n    print(error)"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert "pip install 'hiertopics[text]'" in done.stdout and done.stderr == ""

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 from test_altered_arrays import resealed
+from tiny import small_settings
 
 from hiertopics.base import files
 from hiertopics.base.errors import RunError
-from hiertopics.runs import rundir
+from hiertopics.fitting import driver
+from hiertopics.runs import artifacts, rundir
 from hiertopics.runs.rundir import RunDir
 
 BACKEND = "nhdp-variational"
@@ -84,3 +88,37 @@ def test_a_theta_that_is_gone_is_told(
     request.getfixturevalue("large")
     with pytest.raises(RunError, match=r"theta\.npz is missing"):
         _ = RunDir.open(path).supported_tree
+
+
+def test_a_theta_of_many_entries_is_slim_and_read_as_before(
+    tiny_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fitted(name: str) -> RunDir:
+        return driver.fit(
+            tiny_file,
+            run=tmp_path / name,
+            backend=BACKEND,
+            iterations=4,
+            overrides=[*small_settings(BACKEND)],
+        ).run
+
+    plain = fitted("plain")
+    n_entries = plain.theta.nnz
+    monkeypatch.setattr(artifacts, "MANY", n_entries)
+    assert (fitted("as many").path / "theta.npz").read_bytes() == (
+        plain.path / "theta.npz"
+    ).read_bytes()
+    monkeypatch.setattr(artifacts, "MANY", n_entries - 1)
+    slim = fitted("slim")
+    stored = sparse.load_npz(slim.path / "theta.npz")
+    assert stored.dtype == np.float32
+    with zipfile.ZipFile(slim.path / "theta.npz") as archive:
+        assert {part.compress_type for part in archive.infolist()} == {zipfile.ZIP_DEFLATED}
+    assert slim.theta.dtype == np.float64
+    np.testing.assert_allclose(slim.theta.toarray(), plain.theta.toarray(), rtol=1e-7)
+    assert slim.supported_tree.branch_docs.tolist() == plain.supported_tree.branch_docs.tolist()
+    blocks = sparse.vstack(list(RunDir.open(slim.path).theta_in_blocks()), "csr")
+    assert (blocks != slim.theta).nnz == 0
+    assert slim.broken_seal() is None
+    for name in ("model.npz", "tree.json", "topics.csv"):
+        assert (slim.path / name).read_bytes() == (plain.path / name).read_bytes()

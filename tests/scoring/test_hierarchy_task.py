@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -192,16 +191,6 @@ def test_a_tree_of_rows_of_numbers_has_labels_too(heldout: bool, copied: Call, l
     record = evaluate_task(run, "hierarchy", paths=lines(*two_labels()), heldout=heldout)
     assert 0 <= record["levels"][0]["triplets"] <= 1
     assert set(record["baselines"]) == {"theta_without_tree"}
-
-
-def test_without_scikit_learn_a_note_stands_for_the_linkages(
-    finished: Call, copied: Call, lines: Call, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
-    run = copied("hdp-pcvb0")
-    monkeypatch.setitem(sys.modules, "sklearn.decomposition", None)
-    record = evaluate_task(run, "hierarchy", paths=lines(*two_labels()))
-    assert set(record["baselines"]) == {"theta_without_tree", "topics_arranged"}
-    assert "they need scikit-learn" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -90,13 +89,6 @@ def test_baselines_are_frequencies_and_scikit_learns_regressions(run: RunDir) ->
     level = tagging.threshold(train, fitted)
     expected = tagging.metrics(truth, scores, scores > level)
     assert baselines["logistic_regression"] == pytest.approx(expected, abs=1e-3)
-
-
-def test_without_scikit_learn_there_is_no_regression(
-    run: RunDir, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)
-    assert list(evaluate_task(run, "labels")["baselines"]) == ["label_frequency"]
 
 
 def test_other_backends_label_by_the_mean_of_theta(

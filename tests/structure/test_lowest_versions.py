@@ -13,5 +13,5 @@ def test_the_lowest_versions_are_the_bounds() -> None:
     bounds = [*project["dependencies"], *extras["test"]]
     pinned = (ROOT / "tests/lowest-versions.txt").read_text().splitlines()[1:]
     assert {bound.partition(",")[0].replace(">=", "==") for bound in bounds} == set(pinned)
-    for extra in ("text", "arff", "diagnostics", "cluster"):
+    for extra in ("arff", "diagnostics", "cluster"):
         assert set(extras[extra]) <= set(bounds)

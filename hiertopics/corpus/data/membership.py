@@ -6,7 +6,7 @@ where at least one of its tokens is expected at or below it. A single root has e
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from scipy import sparse
@@ -74,9 +74,14 @@ def branch_members(
 
 def branch_counts(tree: Tree, theta: sparse.csr_array, doc_lengths: I64, path: I32 | None) -> I64:
     """Return how many documents each node has, int64 [n_nodes]; the arguments of the members."""
-    ends = theta.indptr.astype(np.int64)
-    blocks = (theta[first:last] for first, last in stretches(ends, ENTRIES, BLOCK))
-    return counts_of_blocks(tree, blocks, doc_lengths, path)
+    return counts_of_blocks(tree, blocks_of(theta), doc_lengths, path)
+
+
+def blocks_of(shares: sparse.csr_array) -> Iterator[sparse.csr_array]:
+    """Yield rows of shares, some documents after the other."""
+    ends = shares.indptr.astype(np.int64)
+    for first, last in stretches(ends, ENTRIES, BLOCK):
+        yield sparse.csr_array(shares[first:last])
 
 
 def counts_of_blocks(

@@ -30,8 +30,8 @@ HELD_PAIRS = 1 << 16
 def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
     """Read and tokenise the documents; ``vocab`` fixes the words, other words are left out.
 
-    Raises DataError for a broken file and for one without any word; UsageError where
-    scikit-learn is not installed, and as ``formats.words.cutter`` does.
+    Raises DataError for a broken file and for one without any word; UsageError as
+    ``formats.words.cutter`` does.
     """
     vectorizer = count_vectorizer(vocabulary=vocab, analyzer=_analyser(source))
     doc_ids: list[str] = []
@@ -159,7 +159,7 @@ def count_words(
     """Return the corpus of documents in memory: texts, or lists of words that are cut already.
 
     A document of None or NaN has no text, and a note says how many there are. Raises DataError
-    where there is no word, UsageError where scikit-learn is not installed.
+    where there is no word.
     """
     missing = [is_missing(document) for document in documents]
     known = ["" if lacks else document for document, lacks in zip(documents, missing, strict=True)]

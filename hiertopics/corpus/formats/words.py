@@ -22,7 +22,6 @@ from hiertopics.corpus.formats.trust import require_trusted
 
 ENGLISH = "english"
 JOINED = "_"
-SKLEARN_TEXT = "sklearn.feature_extraction.text"
 EXTRA = "pip install 'hiertopics[words]'"
 
 LEMMATISED = {
@@ -157,8 +156,9 @@ def stop_words(name: str | None) -> frozenset[str]:
     if name is None:
         return frozenset()
     if name == ENGLISH:
-        told = "data.stop_words: english needs scikit-learn: pip install 'hiertopics[text]'"
-        return frozenset(optional(SKLEARN_TEXT, told).ENGLISH_STOP_WORDS)
+        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # slow to import
+
+        return frozenset(ENGLISH_STOP_WORDS)
     try:
         return frozenset(Path(name).read_text(encoding="utf-8").split())
     except FileNotFoundError:
@@ -194,9 +194,10 @@ def _by_pattern(source: Source) -> Cut:
 
 
 def count_vectorizer(**options: Any) -> Any:
-    """Return scikit-learn's CountVectorizer; raises UsageError where it is not installed."""
-    told = "raw text needs scikit-learn: pip install 'hiertopics[text]'"
-    return optional(SKLEARN_TEXT, told).CountVectorizer(**options)
+    """Return scikit-learn's CountVectorizer."""
+    from sklearn.feature_extraction.text import CountVectorizer  # slow to import
+
+    return CountVectorizer(**options)
 
 
 def _stemmer(language: str | None) -> Callable[[list[str]], list[str]]:

@@ -37,6 +37,7 @@ from hiertopics.families.flat.layout import Data, Piece, sharded
 from hiertopics.families.flat.prediction import BURSTS_EXTRA, process_of
 from hiertopics.families.hdp import bursts
 from hiertopics.families.nhdp import document_kernels, documents, flat_starts, summary as common
+from hiertopics.families.nhdp.completing import whole_theta as whole_theta
 from hiertopics.families.nhdp.config import (
     NhdpVariationalInference as Inference,
     VariationalModel as Model,
@@ -306,6 +307,7 @@ backend: Backend[Corpus, Data, State] = Backend(
     memory=memory,
     from_counts=True,
     out_of_core=True,
+    whole_theta=whole_theta,
     merge_extra=common.merge_extra,
     predictive=predictive,
     refit_on_tree=refit_on_tree,
@@ -328,5 +330,6 @@ bursty: Backend[Corpus, Data, Any] = replace(
     extra=common.EXTRA | BURSTS_EXTRA,
     objective=objective_bursty,
     predictive=None,
+    whole_theta=None,
     pieces=sharded(BurstyLocal),
 )

@@ -26,6 +26,7 @@ from hiertopics.corpus.formats.table import format_of
 from hiertopics.runs import newdocs
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
+from hiertopics.runs.trained import whole_rows
 from hiertopics.scoring.cache import (
     SEEN,
     TRAINING,
@@ -218,9 +219,11 @@ def _chances_without_own(
     """Yield p_w at the entries of the seen part and of the rest, document by document."""
     seen, _ = parts
     eta = smoothing_of(topics.tree)
+    lengths = corpus.doc_lengths
     for row in range(corpus.n_docs):
         at = np.array([row])
-        theta = topics.trained[docs[at]].toarray()[0]
+        stored = sparse.csr_array(topics.trained[docs[at]])
+        theta = whole_rows(run, topics.tree, stored, lengths[at]).toarray()[0]
         words, counts = _row(corpus.counts, row)
         left = without_document(topics.tree, theta, words, counts, eta)
         tree = replace(topics.tree, phi=left)

@@ -33,7 +33,9 @@ from hiertopics.corpus.holdouts.partition import OBSERVED
 from hiertopics.corpus.holdouts.split import hash_of_file
 from hiertopics.numeric.pitman_yor import PitmanYor
 from hiertopics.runs import newdocs
+from hiertopics.runs.rundir import RunDir
 from hiertopics.runs.soundness import check_fitted
+from hiertopics.runs.trained import is_partial, whole_blocks
 from hiertopics.scoring.cache import SEEN, Trial, bursty_chances, seen_before
 from hiertopics.scoring.protocols.caching import (
     WITH_CACHE,
@@ -161,8 +163,10 @@ def score_words(
         drawn = [(each.tree, at) for each, at in _draws(request, job)]
     else:
         drawn = [(request.run.tree, placed)]
-    chances = np.mean([_chances(tree, at, job) for tree, at in drawn], axis=0)
+    chances = np.mean([_chances(request.run, tree, at, job) for tree, at in drawn], axis=0)
     result = _result(request, job, placed, log_likelihoods(chances, job.scored))
+    if job.observed is None and is_partial(request.run, placed.theta):
+        result = _by_chances(result, chances)
     if placed.tables is None:
         return result
     by_topics = [word_chances(at.theta, tree.phi, job.scored) for tree, at in drawn]
@@ -204,14 +208,34 @@ def _with_parts(result: HeldoutResult, *parts: dict[str, float | int | None]) ->
     return result._replace(metrics=metrics)
 
 
-def _chances(tree: Tree, placed: Posterior, job: ScoringJob) -> F64:
+def _by_chances(result: HeldoutResult, chances: F64) -> HeldoutResult:
+    """Return a result with p(w | d) of each scored entry in place of an incomplete theta."""
+    kept = {name: a for name, a in result.arrays.items() if not name.startswith("theta_")}
+    return result._replace(arrays=kept | {"chances": chances})
+
+
+def _chances(run: RunDir, tree: Tree, placed: Posterior, job: ScoringJob) -> F64:
     """Return p(w | d) of each scored entry."""
+    if job.observed is None:
+        return _trained_chances(run, tree, placed.theta, job.scored)
     chances = word_chances(placed.theta, tree.phi, job.scored)
-    if placed.tables is None or job.observed is None or job.observed is job.scored:
+    if placed.tables is None or job.observed is job.scored:
         return chances  # what is seen does not predict itself
     process = PitmanYor(*tree.extra["bursts"].tolist())
     trial = Trial(job.observed, np.empty(0), job.scored, chances)
     return bursty_chances(process, trial, placed.tables.data)
+
+
+def _trained_chances(
+    run: RunDir, tree: Tree, theta: sparse.csr_array, scored: sparse.csr_array
+) -> F64:
+    """Return p(w | d) of each entry of training documents, under every entry of their theta."""
+    if not is_partial(run, theta):
+        return word_chances(theta, tree.phi, scored)
+    parts = [np.empty(0)]
+    for docs, rows in whole_blocks(run, tree, theta):
+        parts.append(word_chances(rows, tree.phi, sparse.csr_array(scored[docs])))
+    return np.concatenate(parts)
 
 
 def score_with_cache(
@@ -230,7 +254,7 @@ def score_with_cache(
     )
     own, by_topics, cached, caches = [], [], [], []
     for topics, at in drawn:
-        own.append(_chances(topics.tree, at, job))
+        own.append(_chances(run, topics.tree, at, job))
         if placed.tables is not None:
             by_topics.append(word_chances(at.theta, topics.tree.phi, job.scored))
         if given is not None:

@@ -36,6 +36,7 @@ from hiertopics.corpus.formats.source import find_paths
 from hiertopics.runs import newdocs
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
+from hiertopics.runs.trained import whole_theta
 from hiertopics.scoring.request import Request, Scorer, TaskResult
 from hiertopics.scoring.tfidf import inverse_document_frequency, unit_vectors
 
@@ -178,7 +179,7 @@ def _documents(request: Request, options: HierarchyOptions) -> _Documents:
             new, lengths = in_memory(new), np.asarray(counts.sum(axis=1)).ravel()
         theta = newdocs.infer_theta(run, new, engine=request.engine).theta
     else:
-        rows, theta, lengths = split.train_docs, run.theta, split.train_lengths
+        rows, theta, lengths = split.train_docs, whole_theta(run), split.train_lengths
         counts, problem = _training_counts(run)
         if lengths is None:
             lengths = np.ones(len(rows)) if counts is None else counts.sum(axis=1)
@@ -306,9 +307,6 @@ def _linkages(documents: _Documents, seed: int) -> dict[str, TreeShares]:
         _note(f"no TF-IDF baselines: {n_docs} documents are more than {MOST_LINKED}")
         return {}
     rows = singular_rows(documents.counts, seed)
-    if rows is None:
-        _note("no TF-IDF baselines: they need scikit-learn; pip install 'hiertopics[text]'")
-        return {}
     from scipy.cluster.hierarchy import linkage  # slow to import
 
     return {
@@ -316,15 +314,10 @@ def _linkages(documents: _Documents, seed: int) -> dict[str, TreeShares]:
     }
 
 
-def singular_rows(counts: sparse.csr_array, seed: int) -> F64 | None:
-    """Return TF-IDF of documents in their first singular vectors, rows of length 1.
+def singular_rows(counts: sparse.csr_array, seed: int) -> F64:
+    """Return TF-IDF of documents in their first singular vectors, rows of length 1."""
+    from sklearn.decomposition import TruncatedSVD  # slow to import
 
-    None where scikit-learn is missing (extra ``text``).
-    """
-    try:
-        from sklearn.decomposition import TruncatedSVD
-    except ImportError:
-        return None
     vectors = unit_vectors(counts, inverse_document_frequency(counts), sublinear=True)
     n_vectors = min(SINGULAR_VECTORS, min(vectors.shape) - 1)
     places = (vectors.indices.astype(np.int32), vectors.indptr.astype(np.int32))
