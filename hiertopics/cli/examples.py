@@ -114,6 +114,8 @@ EXAMPLES = {
     "infer": Examples(
         "updating.md",
         (
+            "hiertopics infer runs/texts new-texts",
+            "hiertopics infer runs/texts - < new.txt",
             "hiertopics infer runs/small new.ldac -o placed.csv",
             "hiertopics infer runs/small new.ldac -o theta.npz",
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,12 +16,15 @@ from hiertopics.cli.options import (
     corpus_settings,
     json_option,
     put,
+    put_lines,
+    put_records,
     tell,
     words_by_option,
     workers_option,
 )
 
 if TYPE_CHECKING:
+    from hiertopics.runs.newdocs import Inferred
     from hiertopics.runs.rundir import RunDir
 
 
@@ -28,7 +32,10 @@ if TYPE_CHECKING:
 @click.argument("run", required=False, type=RUN)
 @click.argument("corpus", required=False, metavar="CORPUS", type=click.Path())
 @click.option(
-    "-o", "--output", required=True, metavar="FILE", help="A .csv, .jsonl, .parquet or .npz file."
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="A .csv, .jsonl, .parquet or .npz file. [default: lines on stdout]",
 )
 @click.option("--seed", type=int, default=None, help="Seed, for backends that draw.")
 @words_by_option
@@ -39,6 +46,11 @@ if TYPE_CHECKING:
 def infer_command(run: str | None, corpus: str | None, **options: Any) -> int:
     """Place the documents of CORPUS under RUN (default: the newest under runs/).
 
+    CORPUS is a file, a folder, or - for standard input, which a pipe may also bring without a name.
+    Each line of standard input is a document, or a JSON object if the first one is; --from names
+    another format. Without -o each document is shown with the words that the run does not know, and
+    with its largest topics; --json shows the fields of a .jsonl file.
+
     A .csv, .jsonl or .parquet file has a row for each: its name, known and unknown words, main
     topic (the last node of its path, or the end of its way into the largest child), that path with
     its probability or shares, its largest topics with their own shares, top words and names of its
@@ -48,14 +60,9 @@ def infer_command(run: str | None, corpus: str | None, **options: Any) -> int:
     (path_indptr, path_node, path_log_prob, path_level_weights). Words are matched by string;
     unknown ones are skipped and counted.
     """
-    from hiertopics.base.files import to_json
-    from hiertopics.base.progress import watched
-    from hiertopics.runs.newdocs import infer
-
     as_json, data = options.pop("as_json"), corpus_settings(options)
     target, new = _run_and_corpus(run, corpus)
-    with watched("placing"):
-        found = infer(target, new, **options, data=data)
+    found = _placed(target, new, options, data)
     for note in found.corpus.notes:
         tell(f"note: {note}")
     n_unknown = int((found.lengths == 0).sum())
@@ -73,22 +80,58 @@ def infer_command(run: str | None, corpus: str | None, **options: Any) -> int:
         "n_tokens": int(found.lengths.sum()),
         "unknown_tokens": found.unknown_tokens,
     }
-    if as_json:
-        put(to_json({"output": options["output"], **sizes}))
-        return 0
-    told = "{n_docs} documents, {n_tokens} tokens, {unknown_tokens} unknown tokens skipped"
-    why = "; the run has no word for them: new ones, rare ones, stop words"
-    tell(told.format_map(sizes) + why * (found.unknown_tokens > 0))
-    put(options["output"])
+    output = options["output"]
+    if not as_json or output is None:
+        told = "{n_docs} documents, {n_tokens} tokens, {unknown_tokens} unknown tokens skipped"
+        why = "; the run has no word for them: new ones, rare ones, stop words"
+        tell(told.format_map(sizes) + why * (found.unknown_tokens > 0))
+    if output is None:
+        _show(target, found, options["words_by"], as_json)
+    elif as_json:
+        put_records([{"output": output, **sizes}])
+    else:
+        put(output)
     return 0
+
+
+def _placed(run: RunDir, corpus: str, options: dict[str, Any], data: dict[str, Any]) -> Inferred:
+    """Place documents of a file or of standard input."""
+    from hiertopics.base.progress import watched
+    from hiertopics.corpus.corpora.inmemory import STDIN
+    from hiertopics.runs.newdocs import infer
+    from hiertopics.runs.piped import LINES_NOTE, piped
+
+    if corpus != STDIN:
+        with watched("placing"):
+            return infer(run, corpus, **options, data=data)
+    with piped(run, data) as (path, form):
+        if data.get("from_") is None and form["from_"] == "lines":
+            tell(f"note: {LINES_NOTE}")
+        with watched("placing"):
+            return infer(run, path, **options, data=form)
+
+
+def _show(run: RunDir, found: Inferred, words_by: str | None, as_json: bool) -> None:
+    from hiertopics.views.placed import placed_lines, placed_records
+
+    if as_json:
+        put_records(placed_records(run, found, words_by))
+    else:
+        put_lines(placed_lines(run, found, words_by))
 
 
 def _run_and_corpus(run: str | None, corpus: str | None) -> tuple[RunDir, str]:
     """Return RUN and CORPUS as they were meant: a file alone is CORPUS, for the newest run."""
+    from hiertopics.corpus.corpora.inmemory import STDIN
     from hiertopics.runs.rundir import RunDir
 
-    if corpus is None:
-        if run is None or RunDir(run).exists:
-            raise click.UsageError("Missing argument 'CORPUS'.")
+    if corpus is None and run is not None and not RunDir(run).exists:
         return chosen_run(None), run
-    return chosen_run(run), corpus
+    if corpus is None and not _is_piped():
+        raise click.UsageError("Missing argument 'CORPUS': a file, a folder, or - behind a pipe.")
+    return chosen_run(run), STDIN if corpus is None else corpus
+
+
+def _is_piped() -> bool:
+    """Return whether standard input is a pipe or a file: a terminal has nothing to read yet."""
+    return sys.stdin is not None and not sys.stdin.isatty()

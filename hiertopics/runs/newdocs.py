@@ -37,6 +37,7 @@ from hiertopics.corpus.data.shelf import Bags, Shelf, in_memory
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.corpus.formats import parquet
+from hiertopics.corpus.formats.records import PLAIN
 from hiertopics.corpus.formats.source import FIELDS, FORM, WORDING
 from hiertopics.corpus.formats.table import FORMATS, format_of
 from hiertopics.corpus.formats.trust import trust, trusts
@@ -84,6 +85,16 @@ class Inferred(Matched):
     theta: sparse.csr_array
     paths: Paths | None
     mixture: PathMixture | None
+
+    @property
+    def facts(self) -> DocumentFacts:
+        """Names and sizes of the documents."""
+        return DocumentFacts(self.corpus.doc_ids, self.lengths, self.unknown)
+
+    @property
+    def posterior(self) -> Posterior:
+        """Where the documents lie."""
+        return Posterior(self.theta, self.paths, self.mixture)
 
 
 def read_matched(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Matched:
@@ -143,7 +154,8 @@ def described(own: DataConfig, corpus: Path | str, data: Mapping[str, Any]) -> D
     form = FORMATS[format_of(Path(corpus), config.from_)]
     if form.text:
         same = format_of(Path(corpus), config.from_) == own.from_
-        how = (*FIELDS, *WORDING, *(FORM if same else ()))
+        has_fields = format_of(Path(corpus), config.from_) not in PLAIN
+        how = (*(FIELDS if has_fields else ()), *WORDING, *(FORM if same else ()))
         kept = {name: getattr(own, name) for name in how if name not in data}
         config = structs.replace(config, **kept)
         if drops_stop_words(dataset.source_of(config)):
@@ -229,7 +241,7 @@ def match(corpus: Corpus, vocab: Sequence[str], left_out: Set[str] = frozenset()
     )
     matched.sum_duplicates()
     marks = (corpus.doc_ids, corpus.groups, corpus.labels)
-    carried = Corpus(matched, tuple(vocab), *marks, notes=corpus.notes)
+    carried = Corpus(matched, tuple(vocab), *marks, notes=corpus.notes, snippets=corpus.snippets)
     counted = ~known
     if left_out:
         is_wanted = np.array([word not in left_out for word in corpus.vocab], dtype=bool)
@@ -361,9 +373,7 @@ def infer(
             known = whole.unknown_tokens, whole.unknown, whole.corpus.doc_lengths
             found = Inferred(whole.corpus, *known, *_fields(placed))
     if output is not None:
-        facts = DocumentFacts(found.corpus.doc_ids, found.lengths, found.unknown)
-        posterior = Posterior(found.theta, found.paths, found.mixture)
-        write_placed(Path(output), target, facts, posterior, words_by)
+        write_placed(Path(output), target, found.facts, found.posterior, words_by)
     return found
 
 

@@ -124,22 +124,32 @@ def write_placed(
             beside |= posterior.mixture.to_arrays()
         files.write_csr(path, theta, beside)
         return
-    tree = in_order(run.tree, run.vocab, words_by, "prob")
-    names = names_of(run.tree, run.vocab, words_by=words_by)
-    named = NamedTree(tree, run.vocab, labels_of(run), names)
-    firsts, unknown = range(0, theta.shape[0], ROWS), facts.unknown
-    own = named, theta, posterior.paths, facts.names, facts.lengths
-    blocks = (
-        placed_rows(*own, range(first, min(first + ROWS, theta.shape[0])), unknown)
-        for first in firsts
-    )
+    named = named_tree(run, words_by)
+    blocks = placed_blocks(named, facts, posterior)
     if form == PARQUET:
-        kinds = placed_kinds(tree, posterior.paths is not None, bool(named.labels))
+        kinds = placed_kinds(named.tree, posterior.paths is not None, bool(named.labels))
         files.write_whole(path, lambda out: parquet.write(out, blocks, kinds))
     elif form == ".csv":
         files.write_whole(path, lambda out: _write_csv(out, blocks))
     else:
         files.write_whole(path, lambda out: _write_lines(out, blocks))
+
+
+def named_tree(run: RunDir, words_by: str | None) -> NamedTree:
+    """Return the tree of a run with its labels and names; words_by: as for ``newdocs.infer``."""
+    tree = in_order(run.tree, run.vocab, words_by, "prob")
+    names = names_of(run.tree, run.vocab, words_by=words_by)
+    return NamedTree(tree, run.vocab, labels_of(run), names)
+
+
+def placed_blocks(
+    named: NamedTree, facts: DocumentFacts, posterior: Posterior
+) -> Iterator[list[dict[str, Any]]]:
+    """Yield the records of placed documents (``rows.placed_rows``), some at a time."""
+    own = named, posterior.theta, posterior.paths, facts.names, facts.lengths
+    n_docs = posterior.theta.shape[0]
+    for first in range(0, n_docs, ROWS):
+        yield placed_rows(*own, range(first, min(first + ROWS, n_docs)), facts.unknown)
 
 
 def _write_csv(out: IO[bytes], blocks: Iterator[list[dict[str, Any]]]) -> None:

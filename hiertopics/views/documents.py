@@ -165,13 +165,13 @@ def docs_text(records: list[dict[str, Any]]) -> str:
         share = f"{record['share']:.2f}  " if "share" in record else ""
         called = record.get("topic_name") or record["topic_auto_name"]
         said = f"  {called}" if called else ""
-        lines.append(f"{share}{name}  {_where(record)}{said}")
+        lines.append(f"{share}{name}  {way_told(record)}{said}")
         if record["snippet"]:
             lines.append(f"    {record['snippet']}")
     return "".join(f"{visible(line)}\n" for line in lines)
 
 
-def _where(record: dict[str, Any]) -> str:
+def way_told(record: dict[str, Any]) -> str:
     """Return the path of a document, or the way to its main topic, or its topics with shares."""
     if record["topic"] is None:
         return "not placed"

@@ -96,7 +96,6 @@ CASES: dict[str, tuple[tuple[object, ...], str]] = {
     "the training corpus": (("eval", "RUN", "--corpus", "TRAINED"), "trained on"),
     "an empty test file": (("eval", "RUN", "--corpus", "empty.ldac"), "no token to score"),
     "draws that were not kept": (("eval", "RUN", "--heldout", "--average"), "no draws"),
-    "infer without output": (("infer", "RUN", "good.ldac"), "--output"),
     "a negative seed for infer": (
         ("infer", "RUN", "good.ldac", "-o", "t.npz", "--seed", -1),
         "seed",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -163,3 +164,84 @@ def test_the_tokenizer_of_a_run_is_imported_when_asked_for(
     monkeypatch.delitem(sys.modules, "runcut")
     done = call("infer", "run", "a.jsonl", "-o", "a.csv", "--trust-tokenizer")
     assert "warning: runcut:cut has changed since the fit" in done.err
+
+
+@pytest.fixture
+def texts(call: Callable[..., Any], tmp_path: Path) -> Path:
+    """Return a run of raw texts whose file has a field of names."""
+    lines = [json.loads(line) | {"key": f"k{n}"} for n, line in enumerate(LINES.splitlines())]
+    (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    assert call("fit", "a.jsonl", "-o", "runs/a", "--id-field", "key", *FLAGS).code == 0
+    return tmp_path / "runs" / "a"
+
+
+@pytest.mark.parametrize("words", [("runs/a",), ("runs/a", "-"), ("-",), ()])
+def test_infer_shows_where_lines_of_standard_input_lie(
+    call: Callable[..., Any], piped: Put, texts: Path, words: tuple[str, ...]
+) -> None:
+    piped("new york has yeti trees\n\nyeti\n")
+    done = call("infer", *words)
+    assert done.code == 0, done.err
+    first, topic, *rest = done.out.splitlines()
+    assert first == "1  5 words, 20% unknown: new york has yeti trees"
+    share, number, name = re.fullmatch(r"   (0\.\d\d)  \[(\d+)\] (.+)", topic).groups()  # type: ignore[union-attr]
+    assert 0.3 < float(share) <= 1
+    record = json.loads((texts / "tree.json").read_text())["nodes"][int(number)]
+    assert {word for word, _ in record["words"]} >= {*name.split()}
+    assert "2  0 words" in rest and "3  1 word, 100% unknown: yeti" in rest
+    assert rest.count("   not placed: it has no word that the run knows") == 2
+    assert "each line of standard input is a document" in done.err
+    assert not [*texts.parents[1].glob("*.csv")]
+
+
+def test_infer_calls_a_topic_by_its_label(
+    call: Callable[..., Any], piped: Put, texts: Path
+) -> None:
+    for node in range(3):
+        call("label", texts, node, f"the label {node}")
+    piped("new york has trees\n")
+    told = call("infer", texts).out.splitlines()[1]
+    assert re.fullmatch(r"   0\.\d\d  \[(\d)\] the label \1", told)
+
+
+def test_infer_reads_json_from_a_pipe_and_shows_records(
+    call: Callable[..., Any], piped: Put, texts: Path
+) -> None:
+    (texts.parents[1] / "new.jsonl").write_text('{"text": "york yeti", "key": "n"}\n')
+    call("infer", texts, "new.jsonl", "-o", "new_placed.jsonl")
+    piped('{"text": "york yeti", "key": "n"}\n')
+    done = call("infer", texts, "--json")
+    assert done.out == (texts.parents[1] / "new_placed.jsonl").read_text()
+    assert json.loads(done.out)["name"] == "n"
+    piped('{"text": "york yeti", "key": "n"}\n')
+    assert call("infer", texts).out.startswith("n  2 words, 50% unknown: york yeti\n")
+    piped("york\n")
+    assert call("infer", texts, "-", "-o", "new.csv").out == "new.csv\n"
+    assert (texts.parents[1] / "new.csv").read_text().splitlines()[1].startswith("1,,1,0,")
+
+
+def test_infer_says_what_is_wrong_with_standard_input(
+    call: Callable[..., Any], piped: Put, texts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    piped("")
+    done = call("infer", texts)
+    assert (done.code, done.out) == (2, "") and "error: -: holds no documents" in done.err
+    piped("{\n")
+    assert "error: -:1: not JSON" in call("infer", texts).err
+    monkeypatch.setattr(sys, "stdin", None)
+    done = call("infer", texts)
+    assert done.code == 2 and "Missing argument 'CORPUS'" in done.err
+
+
+def test_a_run_of_counts_reads_its_own_format_from_a_pipe(
+    call: Callable[..., Any], piped: Put, finished: Callable[..., Path], tiny_file: Path
+) -> None:
+    """And a tree shows the way to the main topic of a document."""
+    piped("1 0:2\n")
+    done = call(
+        "infer", finished("nhdp-variational"), "-", "--vocab", tiny_file.with_suffix(".vocab")
+    )
+    assert done.code == 0, done.err
+    head, way, *topics = done.out.splitlines()
+    assert head == "1  2 words" and re.fullmatch(r"   lies in (\[\d+\] [01]\.\d\d( > )?)+", way)
+    assert topics and "each line" not in done.err

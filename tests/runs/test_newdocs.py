@@ -154,6 +154,15 @@ def test_fields_may_be_named_anew(text_run: Path, tmp_path: Path) -> None:
     assert read_matched(RunDir(text_run), new, names).corpus.n_tokens == 2
 
 
+@pytest.mark.parametrize("form", ["lines", "paragraphs"])
+def test_texts_without_fields_can_be_placed_under_a_run_with_fields(
+    text_run: Path, tmp_path: Path, form: str
+) -> None:
+    (tmp_path / "new.txt").write_text("goal match\n")
+    found = read_matched(RunDir(text_run), tmp_path / "new.txt", {"from_": form})
+    assert found.corpus.n_tokens == 2
+
+
 def test_counts_can_be_placed_under_a_run_on_raw_text(text_run: Path, tmp_path: Path) -> None:
     """The run's text fields have no meaning for a file of counts and are no obstacle."""
     (tmp_path / "new.ldac").write_text("1 0:2\n")

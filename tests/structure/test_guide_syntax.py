@@ -150,7 +150,7 @@ def test_commands_that_are_shown_only_would_be_taken(
         "eval --task groups --score best",
         "show-tree --format xml",
         "export -o tree --to xml",
-        "infer runs/one corpus.ldac",
+        "infer runs/one corpus.ldac --protocol path",
         "convert a.ldac b --to lda-c",
         "config hlda",
         "sweep configs/hlda-gibbs.yaml --grid model.etta=1",

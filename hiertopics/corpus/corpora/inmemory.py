@@ -27,6 +27,7 @@ from hiertopics.corpus.data.corpus import Corpus, Tags, default_vocab
 from hiertopics.corpus.data.names import made_unique, names_of, require_names, unique_note
 from hiertopics.corpus.data.vectors import Vectors, default_columns
 from hiertopics.corpus.formats.sidefiles import TagTable
+from hiertopics.corpus.formats.source import FOLDER
 from hiertopics.corpus.formats.table import FORMATS, format_of
 from hiertopics.corpus.formats.text import count_words
 from hiertopics.corpus.formats.writing import write_corpus
@@ -234,7 +235,7 @@ NAME = "stdin"
 
 def require_format(name: str | None) -> None:
     """Raise UsageError if no format is named, or one that cannot come through a pipe."""
-    piped = [other for other, form in FORMATS.items() if form.patterns and not form.folder]
+    piped = [other for other, form in FORMATS.items() if other != FOLDER and not form.folder]
     if name is not None:
         format_of(Path(NAME), name)
     if name not in piped:
