@@ -94,7 +94,11 @@ def test_a_theta_of_many_entries_is_slim_and_read_as_before(
     tiny_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fitted(name: str) -> RunDir:
-        how = {"backend": BACKEND, "iterations": 4, "overrides": [*small_settings(BACKEND)]}
+        how: dict[str, Any] = {
+            "backend": BACKEND,
+            "iterations": 4,
+            "overrides": [*small_settings(BACKEND)],
+        }
         return driver.fit(tiny_file, run=tmp_path / name, **how).run
 
     plain = fitted("plain")
