@@ -124,7 +124,9 @@ class RunDir:
         if os.path.isfile(run.path / CONFIG):
             what = "came to no manifest.json; give the command again that was to make it"
             raise RunError(f"{path} is no run yet: it {what}")
-        raise RunError(f"{path} is not a run: it has no manifest.json; make one with 'fit'")
+        from hiertopics.runs.meant import meant_by  # only a mistake needs it
+
+        raise RunError(f"{path} is not a run: {meant_by(run.path, RUNS)}")
 
     @classmethod
     def newest(cls, root: Path = RUNS) -> Self:
