@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hiertopics.base.visible import steady
-from hiertopics.cli.completing import BACKEND
+from hiertopics.cli.completing import BACKEND, SETTING
 from hiertopics.cli.options import (
     LINES,
     SectionedCommand,
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     "-s",
     "--set",
     "overrides",
+    type=SETTING,
     metavar="KEY=VALUE",
     multiple=True,
     help="One setting, such as data.encoding=cp1252; repeatable.",
@@ -121,6 +122,7 @@ def _print_summary(checked: Checked, as_json: bool) -> None:
     "-s",
     "--set",
     "overrides",
+    type=SETTING,
     metavar="KEY=VALUE",
     multiple=True,
     help="One setting, such as data.min_df=5; repeatable.",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hiertopics.cli.completing import NODE, RUN
+from hiertopics.cli.completing import BY, NODE, RUN
 from hiertopics.cli.options import (
     LINES,
     chosen_run,
@@ -42,6 +42,7 @@ COLUMNS = ("id", "share", "own", "documents")
 @docs_option
 @click.option(
     "--by",
+    type=BY,
     metavar="COLUMN",
     help="Instead: shares by a column of metadata, with intervals; group: each group's "
     "main topics.",
