@@ -128,16 +128,14 @@ class Setting(click.ParamType):  # type: ignore[type-arg]
 
 def _values(key: str, field: FieldInfo) -> Iterator[tuple[str, str]]:
     """Yield ``key=value`` for the values of a setting that are words, and its default."""
-    from msgspec import UNSET
-
     from hiertopics.corpus.data.languages import COMMON
     from hiertopics.settings.fields import show, words_of
 
     words = words_of(field.type)
     if key == "data.stop_words":
         words += COMMON
-    default = field.default
-    if isinstance(default, int | float) and default is not UNSET and show(default) not in words:
+    default: Any = field.default
+    if isinstance(default, int | float) and show(default) not in words:
         words.append(show(default))
     for word in words:
         yield f"{key}={word}", "the default" if word in (default, show(default)) else ""

@@ -440,14 +440,17 @@ class RunDir:
         self._require_shape(path, theta.shape)
         return _shares(path, theta)
 
-    def theta_in_blocks(self) -> Iterator[sparse.csr_array]:
-        """Yield ``theta``, some documents after the other, for one pass: nobody keeps it."""
+    def theta_in_blocks(self, entries: int | None = None) -> Iterator[sparse.csr_array]:
+        """Yield ``theta``, some documents after the other, for one pass: nobody keeps it.
+
+        entries: how many come together, at most; None: few.
+        """
         if "theta" in self.__dict__:
-            yield from blocks_of(self.theta)
+            yield from blocks_of(self.theta, entries)
             return
         path = self.sealed("theta.npz")
         require = partial(self._require_shape, path)
-        for block in files.read_csr_blocks(path, require, ENTRIES, BLOCK):
+        for block in files.read_csr_blocks(path, require, entries or ENTRIES, BLOCK):
             yield _shares(path, block)
 
     def _require_shape(self, path: Path, shape: tuple[int, int]) -> None:
