@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from hiertopics.base.arrays import F64
 from hiertopics.contract.model import Paths, Summary
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.languages import COMMON
@@ -118,10 +119,15 @@ def test_half_of_the_most_frequent_words_are_the_most_part(n_common: int, n_note
     assert len(notes(corpus)) == n_notes
 
 
+def intervals(members: sparse.csr_array, below: sparse.csr_array, seed: int) -> dict[str, F64]:
+    """Return what ``_intervals`` does of shares that are all there."""
+    return _intervals(members, lambda columns: below.toarray()[:, columns], below.shape[1], seed)
+
+
 def test_two_documents_have_an_interval() -> None:
     below = sparse.csr_array(np.array([[0.2], [0.4], [0.6], [0.8], [1.0]]))
     members = sparse.csr_array(np.array([[1.0, 0], [1, 0], [0, 1], [0, 0], [0, 0]]))
-    found = _intervals(members, below, 0)
+    found = intervals(members, below, 0)
     assert found["low"][0, 0] == pytest.approx(0.2) and found["high"][0, 0] == pytest.approx(0.4)
     assert np.isnan(found["low"][1, 0]) and found["share"][1, 0] == pytest.approx(0.6)
 

@@ -46,6 +46,9 @@ AT_ONCE = 1 << 20
 MAPPED = 1 << 25
 """Bytes of an array from which it is mapped and not read."""
 
+QUICK, THOROUGH = 1, 6
+"""Efforts of compression: of shares, which hardly shrink, and of columns, which nearly vanish."""
+
 LOCAL_LENGTHS = 26
 """Where the header of a part of an archive tells how long its name is, and what follows it."""
 
@@ -204,11 +207,15 @@ def as_json(value: Any) -> Write:
 
 
 class Parts(NamedTuple):
-    """An array of one axis that is written part by part: its length, type and parts."""
+    """An array of one axis that is written part by part: its length, type and parts.
+
+    effort: of its compression, from 1 to 9.
+    """
 
     n_entries: int
     dtype: np.dtype[Any]
     parts: Callable[[], Iterator[NDArray[Any]]]
+    effort: int = QUICK
 
 
 def as_npz(
@@ -237,8 +244,9 @@ def _save(
     # Not numpy's savez: its compression takes five times as long and saves a tenth more, and
     # in older releases it leaves the archive open on a full disk, which ends in a traceback.
     method = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
-    with zipfile.ZipFile(stream, "w", method, compresslevel=1) as archive:
+    with zipfile.ZipFile(stream, "w", method, compresslevel=QUICK) as archive:
         for name, array in arrays.items():
+            archive.compresslevel = array.effort if isinstance(array, Parts) else QUICK
             with archive.open(f"{name}.npy", "w", force_zip64=True) as part:
                 if isinstance(array, Parts):
                     _write_parts(part, array)
@@ -306,14 +314,15 @@ def _in_parts(matrix: sparse.csr_array | MadeRows, dtype: np.dtype[Any]) -> _Csr
         n_entries = matrix.shape[0] * matrix.shape[1]
         return _CsrParts(
             Parts(n_entries, dtype, matrix.blocks),
-            Parts(n_entries, matrix.indptr.dtype, matrix.columns),
+            Parts(n_entries, matrix.indptr.dtype, matrix.columns, THOROUGH),
             matrix.indptr,
         )
-    data, indices = (
-        Parts(len(array), kind, partial(_cut, array))
-        for array, kind in ((matrix.data, dtype), (matrix.indices, matrix.indices.dtype))
+    n_entries, columns = len(matrix.data), matrix.indices
+    return _CsrParts(
+        Parts(n_entries, dtype, partial(_cut, matrix.data)),
+        Parts(n_entries, columns.dtype, partial(_cut, columns), THOROUGH),
+        matrix.indptr,
     )
-    return _CsrParts(data, indices, matrix.indptr)
 
 
 def _cut(array: NDArray[Any]) -> Iterator[NDArray[Any]]:

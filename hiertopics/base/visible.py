@@ -7,6 +7,7 @@ spreadsheets, which would run what looks like a formula.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -35,6 +36,14 @@ def steady(text: str) -> str:
     For messages, whose parts are quoted already or came from ``visible``.
     """
     return _STEERING.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def typed(word: str) -> str:
+    r"""Return a word of a command as a shell reads it, control characters as in ``$'\u0009'``."""
+    if not _STEERING.search(word):
+        return shlex.quote(word)
+    letters = word.replace("\\", r"\\").replace("'", r"\'")
+    return "$'" + _STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", letters) + "'"
 
 
 def in_letters(name: str) -> str:

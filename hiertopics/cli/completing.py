@@ -1,4 +1,4 @@
-"""Values that the shell completes: backends, settings, runs and nodes; ``hiertopics completion``.
+"""Values that the shell completes, and ``hiertopics completion``.
 
 A type of parameter offers what begins as the word so far. What cannot be found out completes
 nothing and says nothing: the shell has no place for a message.
@@ -6,7 +6,7 @@ nothing and says nothing: the shell has no place for a message.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from hiertopics.base.errors import HiertopicsError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+    from msgspec.structs import FieldInfo
 
 MOST_NODES = 200
 PROGRAM, VARIABLE = "hiertopics", "_HIERTOPICS_COMPLETE"
@@ -97,22 +98,71 @@ class Setting(click.ParamType):  # type: ignore[type-arg]
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Offer the keys of the backend that ``-b`` names, otherwise of the default backend."""
+        """Offer the keys of the backend that ``-b`` names, otherwise of the default backend.
+
+        Behind a key and its = the values of it that are words, or its default.
+        """
         from hiertopics.contract.registry import DEFAULT, load, named
         from hiertopics.settings.config import section_types
-        from hiertopics.settings.fields import fields_of, offered
+        from hiertopics.settings.fields import description, fields_of, offered
 
         with suppress(HiertopicsError):
             backend = load(named(ctx.params.get("backend") or DEFAULT))
             kinds = section_types(backend.Model, backend.Inference)
-            keys = (
-                (f"{section}.{key}=" if section else f"{key}=", "")
+            fields = {
+                f"{section}.{key}" if section else key: field
                 for section, kind in kinds.items()
                 for key, field in fields_of(kind).items()
+            }
+            key, has_value, _ = incomplete.partition("=")
+            if has_value and key in fields:
+                return _items(_values(key, fields[key]), incomplete)
+            keys = (
+                (f"{name}=", description(field.type))
+                for name, field in fields.items()
                 if offered(field)
             )
             return _items(keys, incomplete)
         return []
+
+
+def _values(key: str, field: FieldInfo) -> Iterator[tuple[str, str]]:
+    """Yield ``key=value`` for the values of a setting that are words, and its default."""
+    from hiertopics.corpus.data.languages import COMMON
+    from hiertopics.settings.fields import show, words_of
+
+    words = words_of(field.type)
+    if key == "data.stop_words":
+        words += COMMON
+    default: Any = field.default
+    if isinstance(default, int | float) and show(default) not in words:
+        words.append(show(default))
+    for word in words:
+        yield f"{key}={word}", "the default" if word in (default, show(default)) else ""
+
+
+class ColumnName(click.ParamType):  # type: ignore[type-arg]
+    """The name of a column of metadata of the run that precedes it on the command line."""
+
+    name = "text"
+
+    def __init__(self, *more: str) -> None:
+        self._more = more
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Offer the columns that the run keeps, and ``more``."""
+        from hiertopics.runs.documents import DOCUMENTS, first_columns
+        from hiertopics.runs.rundir import RunDir
+
+        found: list[str] = []
+        with suppress(HiertopicsError, OSError, ValueError):
+            # click parses no argument before an option that lacks its value: they are left over.
+            path = ctx.params.get("run") or next(iter(ctx.args), None)
+            run = RunDir.newest() if path is None else RunDir.open(path)
+            found = first_columns(run.file(DOCUMENTS))
+        return _items(((name, "") for name in dict.fromkeys([*found, *self._more])), incomplete)
 
 
 class RunFolder(click.Path):
@@ -176,6 +226,7 @@ class NodeNumber(click.IntRange):
 
 
 BACKEND, SETTING, RUN, NODE = BackendName(), Setting(), RunFolder(), NodeNumber()
+COLUMN, BY = ColumnName(), ColumnName("group")
 
 
 @click.command("completion")

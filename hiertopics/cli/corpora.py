@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hiertopics.base.visible import steady
-from hiertopics.cli.completing import BACKEND
+from hiertopics.cli.completing import BACKEND, SETTING
 from hiertopics.cli.options import (
     LINES,
     SectionedCommand,
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     "-s",
     "--set",
     "overrides",
+    type=SETTING,
     metavar="KEY=VALUE",
     multiple=True,
     help="One setting, such as data.encoding=cp1252; repeatable.",
@@ -66,20 +67,22 @@ def check_command(**options: Any) -> int:
         _print_summary(checked, as_json)
     if checked.auto:
         told = _fit_command(options["corpus"], data, options["overrides"])
-        tell(f"{told} --auto takes this advice")
+        again = " with the same input" if options["corpus"] == "-" else ""
+        tell(f"to take this advice{again}: {told} --auto")
     return min((problem.exit_code for problem in checked.problems), default=0)
 
 
 def _fit_command(corpus: str, data: dict[str, Any], overrides: tuple[str, ...]) -> str:
     """Return the command that fits a corpus as ``check`` was told to read it."""
-    from shlex import join
+    from hiertopics.base.visible import typed
 
-    words = ["hiertopics", "fit", corpus]
+    is_option = corpus.startswith("-") and corpus != "-"
+    words = ["hiertopics", "fit", f"./{corpus}" if is_option else corpus]
     for key, value in data.items():
         words += [f"--{key.rstrip('_').replace('_', '-')}", "none" if value is None else str(value)]
     for entry in overrides:
         words += ["-s", entry]
-    return join(words)
+    return " ".join(map(typed, words))
 
 
 def _print_problems(checked: Checked, as_json: bool) -> None:
@@ -119,6 +122,7 @@ def _print_summary(checked: Checked, as_json: bool) -> None:
     "-s",
     "--set",
     "overrides",
+    type=SETTING,
     metavar="KEY=VALUE",
     multiple=True,
     help="One setting, such as data.min_df=5; repeatable.",

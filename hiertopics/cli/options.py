@@ -12,7 +12,7 @@ import click
 
 from hiertopics.base.errors import OutputError
 from hiertopics.base.visible import Line, Span, plain, steady
-from hiertopics.cli.completing import RUN, SETTING
+from hiertopics.cli.completing import COLUMN, RUN, SETTING
 from hiertopics.cli.habits import HintingCommand
 
 if TYPE_CHECKING:
@@ -194,7 +194,10 @@ def paths_options(command: F) -> F:
         "--path-from-folder", is_flag=True, help="hierarchy: label paths are the folders of texts."
     )(command)
     command = click.option(
-        "--path-field", metavar="TEXT", help="hierarchy: field of the table with the label path."
+        "--path-field",
+        type=COLUMN,
+        metavar="TEXT",
+        help="hierarchy: field of the table with the label path.",
     )(command)
     command = click.option(
         "--separator",
@@ -243,6 +246,7 @@ docs_option = click.option(
 side_option = click.option(
     "--side",
     "sides",
+    type=COLUMN,
     multiple=True,
     metavar="NAME[=FILE]",
     help="Also show a column of metadata (authors, years): from the run or, with FILE, "

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hiertopics.cli.completing import NODE, RUN
+from hiertopics.cli.completing import BY, NODE, RUN
 from hiertopics.cli.options import (
     LINES,
     chosen_run,
@@ -28,7 +28,6 @@ from hiertopics.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from hiertopics.runs.rundir import RunDir
     from hiertopics.views.render.records import Grid
 
 COLUMNS = ("id", "share", "own", "documents")
@@ -42,6 +41,7 @@ COLUMNS = ("id", "share", "own", "documents")
 @docs_option
 @click.option(
     "--by",
+    type=BY,
     metavar="COLUMN",
     help="Instead: shares by a column of metadata, with intervals; group: each group's "
     "main topics.",
@@ -94,21 +94,32 @@ def topics_command(
 
     run, node = newest_node(run, node)
     target = chosen_run(run)
-    rows = topics(
-        target,
-        node,
-        words=words,
-        words_by="name" if (words_by, node, form) == (None, None, "text") else words_by,
-        docs=n_docs,
-        by=by,
-        similar=similar or 0,
-        sides=sides,
-        seed=seed,
-    )
+    words_by = "name" if (words_by, node, form) == (None, None, "text") else words_by
+    if by not in (None, "group") and node is None and (top or form == "text"):
+        from hiertopics.views.bycolumn import by_column, every_node, first_level
+
+        # Nobody waits for the rows of deeper topics, which are not shown.
+        nodes = first_level(target)
+        rows = by_column(target, str(by), nodes, sides, seed, words_by)
+        n_rows = len(rows) // max(len(nodes), 1) * len(every_node(target))
+        ways = "--top N shows more, NODE those of one topic"
+        rows = _leading(rows, top or SHOWN_ROWS, n_rows, ways)
+    else:
+        rows = topics(
+            target,
+            node,
+            words=words,
+            words_by=words_by,
+            docs=n_docs,
+            by=by,
+            similar=similar or 0,
+            sides=sides,
+            seed=seed,
+        )
+        if by not in (None, "group") and top:
+            rows = _leading(rows, top, len(rows), "--top N shows more")
     if node is None and by is None:
         note_hidden(target)
-    if by not in (None, "group") and (top or (form == "text" and node is None)):
-        rows = _leading(target, rows, top or SHOWN_ROWS, node)
     if form in LINES:
         put_records(rows)
         return 0
@@ -130,16 +141,13 @@ def topics_command(
 SHOWN_ROWS = 20
 
 
-def _leading(
-    run: RunDir, rows: list[dict[str, Any]], most: int, node: int | None
-) -> list[dict[str, Any]]:
+def _leading(rows: list[dict[str, Any]], most: int, n_rows: int, ways: str) -> list[dict[str, Any]]:
     """Return rows with the largest differences, and say on stderr how many are left out."""
-    from hiertopics.views.bycolumn import largest, of_first_level
+    from hiertopics.views.bycolumn import largest
 
-    shown = largest(rows if node is not None else of_first_level(run, rows), most)
-    if len(shown) < len(rows):
-        ways = "--top N shows more" + ", NODE those of one topic" * (node is None)
-        tell(f"... and {len(rows) - len(shown)} more rows; {ways}, --format csv all")
+    shown = largest(rows, most)
+    if len(shown) < n_rows:
+        tell(f"... and {n_rows - len(shown)} more rows; {ways}, --format csv all")
     return shown
 
 

@@ -135,6 +135,7 @@ def _with_advice(
     flags: Mapping[str, Any], experiment: Experiment, given: Mapping[str, Any], quiet: bool
 ) -> dict[str, Any]:
     """Return the flags and what advice on the corpus adds to them, which stderr tells."""
+    dataset.require_corpus(experiment.data)
     own = {**given.get("data", {}), **flags.get("data", {})}
     taken = {key: value for key, value in advised(experiment.data).items() if key not in own}
     if not quiet:

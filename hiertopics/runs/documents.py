@@ -57,6 +57,16 @@ def documents_lines(train: Bags | Vectors, rows: I64) -> Iterator[bytes] | None:
     return (f"{files.to_json(line)}\n".encode() for line in lines)
 
 
+def first_columns(path: Path) -> list[str]:
+    """Return the marks and the columns of metadata that the first line of documents.jsonl has.
+
+    Raises OSError or ValueError where it cannot be read.
+    """
+    with path.open("rb") as stream:
+        line = json.loads(stream.readline())
+    return [*line.get("metadata", {}), *(name for name in MARKS if name in line)]
+
+
 def read_documents(path: Path, n_docs: int) -> DocumentRecords:
     """Inverse of ``documents_lines``; raises RunError where the file is not that of ``n_docs``."""
     with files.readable(path, OSError, ValueError, TypeError, LookupError, RecursionError):

@@ -124,7 +124,9 @@ class RunDir:
         if os.path.isfile(run.path / CONFIG):
             what = "came to no manifest.json; give the command again that was to make it"
             raise RunError(f"{path} is no run yet: it {what}")
-        raise RunError(f"{path} is not a run: it has no manifest.json; make one with 'fit'")
+        from hiertopics.runs.meant import meant_by  # only a mistake needs it
+
+        raise RunError(f"{path} is not a run: {meant_by(run.path, RUNS)}")
 
     @classmethod
     def newest(cls, root: Path = RUNS) -> Self:
@@ -438,14 +440,17 @@ class RunDir:
         self._require_shape(path, theta.shape)
         return _shares(path, theta)
 
-    def theta_in_blocks(self) -> Iterator[sparse.csr_array]:
-        """Yield ``theta``, some documents after the other, for one pass: nobody keeps it."""
+    def theta_in_blocks(self, entries: int | None = None) -> Iterator[sparse.csr_array]:
+        """Yield ``theta``, some documents after the other, for one pass: nobody keeps it.
+
+        entries: how many come together, at most; None: few.
+        """
         if "theta" in self.__dict__:
-            yield from blocks_of(self.theta)
+            yield from blocks_of(self.theta, entries)
             return
         path = self.sealed("theta.npz")
         require = partial(self._require_shape, path)
-        for block in files.read_csr_blocks(path, require, ENTRIES, BLOCK):
+        for block in files.read_csr_blocks(path, require, entries or ENTRIES, BLOCK):
             yield _shares(path, block)
 
     def _require_shape(self, path: Path, shape: tuple[int, int]) -> None:

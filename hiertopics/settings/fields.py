@@ -62,6 +62,19 @@ def expectation(annotation: object) -> str:
     return ("a whole number, " if _takes_number_as_text(info) else "") + _phrase(info)
 
 
+def words_of(annotation: object) -> list[str]:
+    """Return the values of a field of this type that are words: those of literals, true, null."""
+    found: list[str] = []
+    for info in _members(inspect.type_info(annotation)):
+        if isinstance(info, inspect.LiteralType):
+            found += map(str, info.values)
+        elif isinstance(info, inspect.BoolType):
+            found += ["true", "false"]
+        elif isinstance(info, inspect.NoneType):
+            found.append("null")
+    return found
+
+
 def show(value: object) -> str:
     """Return ``value`` as it would be typed, shortened, for use in a sentence."""
     if isinstance(value, Mapping):

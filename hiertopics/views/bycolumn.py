@@ -8,15 +8,18 @@ documents with replacement (B. Efron: Bootstrap methods, Annals of Statistics 19
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics.base import seeds
-from hiertopics.base.arrays import F64
+from hiertopics.base.arrays import F64, I64
 from hiertopics.base.errors import UsageError
+from hiertopics.corpus.data.columns import binned, in_ranges
 from hiertopics.corpus.data.naming import names_of
 from hiertopics.corpus.data.tree import Labels
 from hiertopics.runs.labels import labels_of
@@ -35,8 +38,21 @@ FEWEST = 2
 """Documents of a value below which nothing is said of its spread."""
 
 MOST_VALUES = 200
-MOST_CELLS = 20_000_000
-"""Numbers that samples of all values at some nodes may take."""
+MOST_CELLS = 8_000_000
+"""Shares of documents at some nodes that are looked at together: 64 MB."""
+
+TILE = 64
+"""Nodes in one product. All products are as wide, so that a node's numbers do not depend on the
+nodes beside it."""
+
+DOCS_AT_ONCE = 2048
+"""Documents in one product."""
+
+ENTRIES = 1 << 20
+"""Entries of theta that are read together."""
+
+Columns: TypeAlias = Callable[[slice], F64]
+"""Shares at or below some nodes: [n_docs, as many]."""
 
 
 def by_column(
@@ -58,7 +74,7 @@ def by_column(
     if seed < 0:
         raise UsageError(f"--seed must be >= 0, got {seed}")
     named = parse_sides(sides)
-    tags = tags_of(run, column, named.get(column))
+    tags = in_ranges(binned(tags_of(run, column, named.get(column))), MOST_VALUES)
     used = np.flatnonzero(np.asarray(tags.members.sum(axis=0)).ravel())
     if len(used) > MOST_VALUES:
         raise UsageError(
@@ -67,10 +83,9 @@ def by_column(
     labels = labels_of(run)
     shown = _all_but_the_whole(run, labels) if nodes is None else list(nodes)
     members = sparse.csr_array(tags.members, dtype=np.float64)[:, used]
-    below = sparse.csr_array(run.theta @ run.tree.above[:, shown])
     counts = (counted_at(run).T @ sparse.csr_array(members, dtype=np.int64)).toarray()[shown]
     totals = np.asarray(members.sum(axis=0)).ravel().astype(int)
-    found = _intervals(members, below, seed)
+    found = _intervals(members, partial(_below, run, shown), len(shown), seed)
     named_any = any(label.name for label in labels.values())
     names = names_of(run.tree, run.vocab, words_by=words_by)
     records = []
@@ -90,12 +105,17 @@ def by_column(
     return records
 
 
-def of_first_level(run: RunDir, records: Sequence[Record]) -> list[Record]:
-    """Return the records of the children of a tree's root; of several roots, those of the roots."""
+def every_node(run: RunDir) -> list[int]:
+    """Return the nodes that ``by_column`` has records of where none is asked for."""
+    return _all_but_the_whole(run, labels_of(run, quiet=True))
+
+
+def first_level(run: RunDir) -> list[int]:
+    """Return the children of a tree's root, of ``every_node``; of several roots these."""
     shown, parent = run.tree.shown, run.tree.parent[run.tree.shown]
     roots = shown[parent < 0]
     first = shown[parent == roots[0]] if len(roots) == 1 < len(shown) else roots
-    return [record for record in records if record["id"] in first]
+    return [node for node in every_node(run) if node in first]
 
 
 def largest(records: Sequence[Record], most: int) -> list[Record]:
@@ -118,68 +138,96 @@ def _number(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def _intervals(members: sparse.csr_array, below: sparse.csr_array, seed: int) -> dict[str, F64]:
+def _below(run: RunDir, nodes: Sequence[int], which: slice) -> F64:
+    """Return the shares of the training documents at or below some of the nodes, [n_docs, n]."""
+    upwards = run.tree.above[:, nodes[which]]
+    below, first = np.empty((len(run.split.train_docs), upwards.shape[1])), 0
+    for rows in run.theta_in_blocks(ENTRIES):
+        last = first + rows.shape[0]
+        below[first:last], first = (rows @ upwards).toarray(), last
+    return below
+
+
+def _intervals(
+    members: sparse.csr_array, below: Columns, n_nodes: int, seed: int
+) -> dict[str, F64]:
     """Return shares and differences [n_values, n_nodes] with their bounds; NaN where unknown.
 
-    members: [n_docs, n_values]. below: [n_docs, n_nodes].
+    members: [n_docs, n_values].
     """
-    known = np.asarray(members.sum(axis=1)).ravel() > 0
-    members, below = members[known], sparse.csc_array(below[known])
-    width = max(MOST_CELLS // (N_SAMPLES * max(members.shape[1], 1)), 1)
-    parts = [
-        _of_nodes(members, sparse.csr_array(below[:, first : first + width]), seed)
-        for first in range(0, below.shape[1], width)
+    known = np.flatnonzero(np.asarray(members.sum(axis=1)).ravel() > 0)
+    members = members[known]
+    docs = [
+        column.indices.astype(np.int64)
+        for column in (sparse.csc_array(members[:, [v]]) for v in range(members.shape[1]))
     ]
-    few = np.asarray(members.sum(axis=0)).ravel() < FEWEST
-    found = {name: np.hstack([part[name] for part in parts]) for name in parts[0]} if parts else {}
-    for name in found:
-        if name not in ("share", "difference"):
-            found[name][few] = np.nan
+    found = {name: np.full((len(docs), n_nodes), np.nan) for name in FIELDS}
+    if len(known) and n_nodes:
+        times = _samples(len(known), seed)
+        width = max(MOST_CELLS // (len(known) * TILE), 1) * TILE
+        for first in range(0, n_nodes, width):
+            columns = slice(first, min(first + width, n_nodes))
+            shares = below(columns)
+            of_known = shares if len(known) == len(shares) else shares[known]
+            _fill(found, times, docs, of_known, columns)
+    few = [len(own) < FEWEST for own in docs]
+    for name in BOUNDS:
+        found[name][few] = np.nan
     return found
 
 
-def _of_nodes(members: sparse.csr_array, below: sparse.csr_array, seed: int) -> dict[str, F64]:
-    """Return what ``_intervals`` does of some nodes: every call draws the same samples."""
-    rng, n_docs = seeds.derive(seed, "by column"), below.shape[0]
-    (share,), (difference,) = _shares(np.ones((1, n_docs)), members, below)
-    drawn: tuple[list[F64], list[F64]] = ([], [])
-    for _ in range(N_SAMPLES // BLOCK if n_docs else 0):
-        picked = rng.integers(n_docs, size=(BLOCK, n_docs))
-        times = np.array([np.bincount(row, minlength=n_docs) for row in picked], dtype=np.float64)
-        for kept, part in zip(drawn, _shares(times, members, below), strict=True):
-            kept.append(part)
-    low, high = _percentiles(drawn[0], share.shape)
-    found = {"share": share, "low": low, "high": high, "difference": difference}
-    found["difference_low"], found["difference_high"] = _percentiles(drawn[1], share.shape)
-    return found
+BOUNDS = ("low", "high", "difference_low", "difference_high")
+FIELDS = ("share", "difference", *BOUNDS)
 
 
-def _shares(times: F64, members: sparse.csr_array, below: sparse.csr_array) -> tuple[F64, F64]:
-    """Return shares by value, and their differences from all other documents, of samples.
+def _samples(n_docs: int, seed: int) -> NDArray[np.uint8]:
+    """Return how often each document is in each sample, [1 + N_SAMPLES, n_docs].
 
-    times: [n_samples, n_docs], how often each document was drawn. Both [n_samples, n_values,
-    n_nodes]; NaN where a sample has no such document.
+    The first row is no sample: it has every document once. No document is drawn 256 times.
     """
-    n_samples, n_values = len(times), members.shape[1]
-    sums = np.zeros((n_samples, n_values, below.shape[1]))
-    columns = sparse.csc_array(members)
-    for value in range(n_values):
-        docs = columns.indices[columns.indptr[value] : columns.indptr[value + 1]]
-        sums[:, value] = (below[docs].T @ times[:, docs].T).T
-    mass = times @ members
-    whole, all_mass = (below.T @ times.T).T[:, None, :], times.sum(axis=1)[:, None]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        share = sums / mass[:, :, None]
-        others = (whole - sums) / (all_mass - mass)[:, :, None]
-    return share, share - others
+    rng = seeds.derive(seed, "by column")
+    times = np.ones((1 + N_SAMPLES, n_docs), np.uint8)
+    for first in range(1, 1 + N_SAMPLES, BLOCK):
+        picked = rng.integers(n_docs, size=(BLOCK, n_docs))
+        for place, row in enumerate(picked):
+            times[first + place] = np.bincount(row, minlength=n_docs)
+    return times
 
 
-def _percentiles(drawn: list[F64], shape: tuple[int, ...]) -> tuple[F64, F64]:
-    """Return the bounds [n_values, n_nodes] of samples; those that lack a value are left out."""
-    low, high = np.full(shape, np.nan), np.full(shape, np.nan)
-    for value in range(shape[0] if drawn else 0):
-        rows = np.concatenate([part[:, value] for part in drawn])
-        rows = rows[~np.isnan(rows).any(axis=1)]
-        if len(rows):
-            low[value], high[value] = np.percentile(rows, [TAIL, 100 - TAIL], axis=0)
-    return low, high
+def _fill(
+    found: dict[str, F64],
+    times: NDArray[np.uint8],
+    docs: list[I64],
+    below: F64,
+    columns: slice,
+) -> None:
+    """Put in what some nodes have of each value. below: [n_docs, n_nodes]. docs: of each value."""
+    whole = _sums(times, np.arange(len(below)), below)
+    all_mass = times.sum(axis=1, dtype=np.float64)[:, None]
+    for value, own in enumerate(docs):
+        sums = _sums(times, own, below)
+        mass = times[:, own].sum(axis=1, dtype=np.float64)[:, None]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = sums / mass
+            difference = share - (whole - sums) / (all_mass - mass)
+        for name, drawn in (("share", share), ("difference", difference)):
+            found[name][value, columns] = drawn[0]
+            sound = drawn[1:][~np.isnan(drawn[1:]).any(axis=1)]
+            if len(sound):
+                bounds = np.percentile(sound, [TAIL, 100 - TAIL], axis=0)
+                start = "" if name == "share" else f"{name}_"
+                found[f"{start}low"][value, columns], found[f"{start}high"][value, columns] = bounds
+
+
+def _sums(times: NDArray[np.uint8], docs: I64, below: F64) -> F64:
+    """Return the sums of documents' shares, as often as they are drawn, [n_rows, n_nodes]."""
+    n_nodes = below.shape[1]
+    sums = np.zeros((len(times), -(-n_nodes // TILE) * TILE))
+    for first in range(0, len(docs), DOCS_AT_ONCE):
+        some = docs[first : first + DOCS_AT_ONCE]
+        drawn, rows = times[:, some].astype(np.float64), np.zeros((len(some), sums.shape[1]))
+        rows[:, :n_nodes] = below[some]
+        for start in range(0, sums.shape[1], TILE):
+            tile = slice(start, start + TILE)
+            sums[:, tile] += drawn @ np.ascontiguousarray(rows[:, tile])
+    return sums[:, :n_nodes]

@@ -24,6 +24,9 @@ from hiertopics.corpus.formats.records import TABLES, column_of, table_form
 from hiertopics.corpus.formats.sidefiles import read_tags
 from hiertopics.runs.rundir import RunDir
 
+ENTRIES = 1 << 22
+"""Entries of theta that are looked at together."""
+
 N_VALUES = 5
 N_BINS = 40
 N_TOPICS = 3
@@ -125,12 +128,14 @@ def tags_of(run: RunDir, name: str, path: Path | None) -> Tags:
 
 def counted_at(run: RunDir) -> sparse.csr_array:
     """Return whose values are counted at which node, int64 CSR [n_docs, n_nodes]."""
-    n_docs, n_nodes = run.theta.shape
+    n_docs, n_nodes = len(run.split.train_docs), run.tree.n_nodes
     if run.paths is None and run.tree.is_flat:
-        columns = run.theta.argmax(axis=1)
-        cells = (np.arange(n_docs), np.asarray(columns).ravel())
+        blocks = run.theta_in_blocks(ENTRIES)
+        columns = [np.asarray(rows.argmax(axis=1)).ravel() for rows in blocks]
+        cells = (np.arange(n_docs), np.concatenate(columns))
     elif run.paths is None:
-        home = main_topics(run.tree, run.theta)
+        homes = [main_topics(run.tree, rows) for rows in run.theta_in_blocks(ENTRIES)]
+        home = np.concatenate(homes)
         docs = np.flatnonzero(home != ROOT)  # the others are in no node of a forest
         ends = (np.ones(len(docs)), (docs, home[docs]))
         ways = sparse.csr_array(ends, shape=(n_docs, n_nodes)) @ run.tree.above

@@ -224,6 +224,31 @@ def test_a_folder_that_is_no_run_is_named(call: Call, place: Path) -> None:
     assert "is not a run" in assert_one_message(call("show-tree", place), 1)
 
 
+def test_what_is_no_run_is_told_what_it_is(
+    call: Call, place: Path, finished: Callable[..., Path]
+) -> None:
+    """The command that was meant stands in the message, and names what is there."""
+
+    def told(path: str) -> str:
+        return assert_one_message(call("show-tree", path), 1)
+
+    shutil.copytree(finished(), place / "runs" / "press")
+    texts = place / "my texts"
+    texts.mkdir()
+    (texts / "a.txt").write_text("word")
+    (place / "a.csv").write_text("text\nword\n")
+    assert "it is a corpus; hiertopics fit a.csv makes a run of it first" in told("a.csv")
+    assert "hiertopics fit 'my texts' makes a run" in told("my texts")
+    assert "a folder of runs, such as runs/press" in told("runs")
+    assert "a part of the run runs/press" in told("runs/press/model.npz")
+    assert "a part of the run runs/press" in told("runs/press/checkpoints")
+    assert "did you mean runs/press?" in told("runs/pres")
+    assert "did you mean runs/press?" in told("pres")
+    assert "make one with 'fit'" in told("other")
+    (place / "b.md").mkdir()
+    assert "make one with 'fit'" in told("b.md")
+
+
 def test_another_config_on_an_existing_run_names_the_keys(
     call: Call, copied: Callable[..., Path], tiny_file: Path
 ) -> None:

@@ -76,6 +76,32 @@ def test_runs_and_nodes(
     assert offered("topics", "nowhere", "") == []
 
 
+def test_values_of_settings(offered: Callable[..., list[str]]) -> None:
+    key = "inference.start"
+    assert set(offered("fit", "-s", f"{key}=")) >= {f"{key}=random", f"{key}=groups"}
+    assert offered("fit", "-s", f"{key}=ra") == [f"{key}=random"]
+    assert offered("fit", "-s", "data.lowercase=") == [
+        "data.lowercase=true",
+        "data.lowercase=false",
+    ]
+    assert "data.stop_words=german" in offered("fit", "-s", "data.stop_words=")
+    assert offered("check", "-s", "data.lowercase=f") == ["data.lowercase=false"]
+    (default,) = offered("fit", "-b", "hdp-cvb0", "-s", "inference.iterations=")
+    assert default == f"inference.iterations={registry.load('hdp-cvb0').Inference().iterations}"
+    assert offered("fit", "-s", "inference.klingon=") == []
+
+
+def test_columns_of_a_run(offered: Callable[..., list[str]], call: Call, tmp_path: Path) -> None:
+    rows = "".join(f"word other more,{1990 + n % 3},a{n % 2}\n" for n in range(12))
+    (tmp_path / "a.csv").write_text(f"text,year,author\n{rows}")
+    assert call("fit", "a.csv", "-b", "multinomial", "-o", "runs/one", "-q").code == 0
+    assert offered("topics", "runs/one", "--by", "") == ["year", "author", "group"]
+    assert offered("topics", "--by", "y") == ["year"], "of the newest run"
+    assert offered("eval", "runs/one", "--path-field", "a") == ["author"]
+    assert offered("show-tree", "runs/one", "--side", "y") == ["year"]
+    assert offered("topics", "nowhere", "--by", "") == ["group"]
+
+
 @pytest.mark.parametrize("shell", PLACES)
 def test_the_script_of_a_shell_is_printed_and_installed(
     call: Call, shell: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import random
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -233,7 +234,7 @@ def test_auto_takes_the_delimiter_and_the_encoding(
     (tmp_path / "semi.csv").write_bytes(("text;year\n" + "".join(rows)).encode("cp1252"))
     checked = call("check", "semi.csv")
     assert checked.code == 2
-    assert checked.err == "hiertopics fit semi.csv --auto takes this advice\n"
+    assert checked.err == "to take this advice: hiertopics fit semi.csv --auto\n"
     fit = ("fit", "semi.csv", "--auto", "-b", "multinomial", "-o", "run")
     done = call(*fit)
     assert done.code == 0
@@ -256,6 +257,65 @@ def test_check_ends_with_the_command_that_takes_its_advice(
     call: Callable[..., Any], french: Path
 ) -> None:
     last = call("check", french, "--lines").err.splitlines()[-1]
-    assert last == f"hiertopics fit {french} --from lines --auto takes this advice"
+    assert last == f"to take this advice: hiertopics fit {french} --from lines --auto"
     (french.parent / "few.txt").write_text("some plain words\n")
     assert "--auto" not in call("check", "few.txt", "--lines").err
+
+
+@pytest.mark.parametrize(
+    "name", ["plain.csv", "-odd name's.csv", "back\\slash.csv", "a tab\t.csv", "semi;colon.csv"]
+)
+def test_the_advised_command_runs_as_it_is_printed(
+    call: Callable[..., Any], tmp_path: Path, name: str
+) -> None:
+    """In a shell, with the flags that the corpus was checked with."""
+    rows = [" ".join([*document, *COMMON["english"][:12]]) for document in texts()]
+    (tmp_path / name).write_text("\n".join(["the body", *rows]) + "\n")
+    flags = ["--text-field", "the body", "-s", "data.min_df=2"]
+    last = call("check", *flags, "--", name).err.splitlines()[-1]
+    command = last.removeprefix("to take this advice: ")
+    assert command.startswith("hiertopics fit ") and command.endswith(" --auto")
+    words = subprocess.run(
+        ["bash", "-c", f'hiertopics() {{ printf "%s\\0" "$@"; }}; {command}'],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split("\0")[:-1]
+    small = ("-b", "multinomial", "--iterations", "1", "-o", "run")
+    done = call(*words, *small)
+    assert done.code == 0 and "auto: data.stop_words=english" in done.err
+    config = (tmp_path / "run" / "config.yaml").read_text(encoding="utf-8")
+    assert "min_df: 2" in config and "text_field: the body" in config
+
+
+def test_auto_without_a_corpus_is_refused_in_one_line(call: Callable[..., Any]) -> None:
+    done = call("fit", "--auto")
+    assert done.code == 2
+    (line,) = done.err.splitlines()
+    assert "name a corpus: hiertopics fit CORPUS" in line
+
+
+def test_blank_lines_are_counted_once(call: Callable[..., Any], tmp_path: Path) -> None:
+    """As documents without text, and not as short ones, too."""
+    (tmp_path / "a.txt").write_text("\n\n".join(" ".join(one) for one in texts()) + "\n\n")
+    err = call("check", "a.txt", "--lines").err
+    assert "(99 empty)" in err and "fewer than" not in err
+    rows = [" ".join(one[: 3 if place % 2 else 9]) for place, one in enumerate(texts())]
+    (tmp_path / "a.txt").write_text("\n\n".join(rows) + "\n")
+    err = call("check", "a.txt", "--lines").err
+    assert "advice: 50 of 100 documents with words have fewer than 5 tokens" in err
+
+
+@pytest.mark.parametrize(
+    ("word", "script", "how"),
+    [
+        ("日本語の文章", "Japanese", "data.tokenizer=nagisa:wakati"),
+        ("中文文章没有空格", "Chinese", "data.tokenizer=jieba:lcut"),
+        ("ภาษาไทย", "Thai", "data.tokenizer=pythainlp:word_tokenize"),
+        ("ភាសាខ្មែរ", "Khmer", "data.tokenizer=MODULE:FUNCTION"),
+    ],
+)
+def test_texts_without_blanks_are_told_how_to_be_cut(word: str, script: str, how: str) -> None:
+    """And nothing else: their words are none."""
+    (told,) = advice_on([[f"{word}{number}"] for number in range(30)])
+    assert f"({script})" in told and how in told

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics.corpus.data.columns import Kind, binned, kind_of, moments
+from hiertopics.corpus.data.columns import Kind, binned, in_ranges, kind_of, moments
 from hiertopics.corpus.data.corpus import Tags
 
 
@@ -77,3 +77,28 @@ def test_moments_rise_with_dates() -> None:
     found = moments(["1998-01-31", "1998-02", "1998-02-02", "1999"])
     assert found is not None and (np.diff(found) > 0).all()
     assert moments(["1998", "when?"]) is None
+
+
+def test_many_numbers_become_ranges_with_as_many_documents() -> None:
+    values = [str(number) for number in np.random.default_rng(0).permutation(300) - 100]
+    found = in_ranges(column(*values), 200)
+    assert found.names[0] == "-100 to -71" and found.names[-1] == "170 to 199"
+    assert found.members.sum(axis=0).tolist() == [30] * 10
+    for doc, value in enumerate(values):
+        (place,) = found.members[[doc]].indices
+        low, high = (float(end) for end in found.names[place].split(" to "))
+        assert low <= float(value) <= high
+
+
+def test_equal_numbers_stay_together() -> None:
+    values = ["0"] * 70 + [f"{number}.5" for number in range(30)]
+    found = in_ranges(column(*values), 20)
+    assert found.names[0] == "0" and found.members.sum(axis=0).tolist()[0] == 70
+    assert found.names[1:] == ("0.5 to 9.5", "10.5 to 19.5", "20.5 to 29.5")
+
+
+@pytest.mark.parametrize("last", ["x", "nan", "2001-05-31"])
+def test_few_numbers_and_other_values_are_no_ranges(last: str) -> None:
+    numbers = [str(number) for number in range(30)]
+    assert in_ranges(tags := column(*numbers), 30) is tags
+    assert in_ranges(tags := column(*numbers, last), 20) is tags

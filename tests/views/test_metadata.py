@@ -151,13 +151,18 @@ def test_shares_are_means_over_the_documents_of_a_value(folder: Path) -> None:
         assert record["difference_low"] - 1e-9 <= record["difference"]
 
 
+def intervals(members: sparse.csr_array, below: sparse.csr_array, seed: int) -> dict[str, Any]:
+    """Return what ``_intervals`` does of shares that are all there."""
+    return _intervals(members, lambda columns: below.toarray()[:, columns], below.shape[1], seed)
+
+
 def test_intervals_are_those_of_resampled_documents() -> None:
     """A mean of many: the bootstrap's bounds are the normal ones."""
     rng = np.random.default_rng(0)
     value = rng.beta(2, 5, size=(400, 1))
     half = (np.arange(400) % 2)[:, None]
     members = sparse.csr_array(np.hstack([half, 1 - half]).astype(float))
-    found = _intervals(members, sparse.csr_array(value), 0)
+    found = intervals(members, sparse.csr_array(value), 0)
     for at, chosen in enumerate((half[:, 0] == 1, half[:, 0] == 0)):
         error = value[chosen].std() / np.sqrt(chosen.sum())
         assert found["low"][at, 0] == pytest.approx(value[chosen].mean() - 1.96 * error, abs=0.003)
@@ -171,14 +176,14 @@ def test_intervals_are_those_of_resampled_documents() -> None:
 def test_nodes_in_blocks_have_the_same_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
     below, members = (
-        sparse.csr_array(rng.random((30, 7))),
+        sparse.csr_array(rng.random((30, 150))),
         sparse.csr_array(np.eye(3)[np.arange(30) % 3]),
     )
-    whole = _intervals(members, below, 5)
-    monkeypatch.setattr("hiertopics.views.bycolumn.MOST_CELLS", 6000)
-    parts = _intervals(members, below, 5)
+    whole = intervals(members, below, 5)
+    monkeypatch.setattr("hiertopics.views.bycolumn.MOST_CELLS", 30 * 64)
+    parts = intervals(members, below, 5)
     assert all((whole[name] == parts[name]).all() for name in whole)
-    assert (whole["low"] != _intervals(members, below, 6)["low"]).any()
+    assert (whole["low"] != intervals(members, below, 6)["low"]).any()
 
 
 def test_documents_without_a_value_are_not_among_the_others() -> None:
@@ -186,8 +191,8 @@ def test_documents_without_a_value_are_not_among_the_others() -> None:
     below = sparse.csr_array(rng.random((40, 3)))
     value = np.eye(2)[np.arange(40) % 2]
     value[30:] = 0
-    found = _intervals(sparse.csr_array(value), below, 0)
-    alone = _intervals(sparse.csr_array(value[:30]), below[:30], 0)
+    found = intervals(sparse.csr_array(value), below, 0)
+    alone = intervals(sparse.csr_array(value[:30]), below[:30], 0)
     for name in found:
         np.testing.assert_array_equal(found[name], alone[name], name)
     mean = below.toarray()
@@ -198,10 +203,38 @@ def test_documents_without_a_value_are_not_among_the_others() -> None:
 def test_one_document_has_no_interval_and_no_rest_no_difference() -> None:
     below = sparse.csr_array(np.ones((3, 1)))
     members = sparse.csr_array(np.array([[1.0, 0], [0, 1], [0, 1]]))
-    found = _intervals(members, below, 0)
+    found = intervals(members, below, 0)
     assert np.isnan(found["low"][0, 0]) and found["low"][1, 0] == 1.0
-    alone = _intervals(members[:, [1]][1:], below[1:], 0)
+    alone = intervals(members[:, [1]][1:], below[1:], 0)
     assert np.isnan(alone["difference"][0, 0]) and np.isnan(alone["difference_high"][0, 0])
+
+
+def test_theta_is_read_some_documents_at_a_time(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = hiertopics.topics(folder / "run", by="year")
+    monkeypatch.setattr("hiertopics.views.bycolumn.ENTRIES", 50)
+    monkeypatch.setattr("hiertopics.views.remarks.ENTRIES", 50)
+    run = RunDir(folder / "run")
+    assert hiertopics.topics(run, by="year") == expected
+    assert "theta" not in run.__dict__
+
+
+def test_a_column_of_many_numbers_has_ranges(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    run = RunDir(folder / "run")
+    docs = np.union1d(run.split.train_docs, run.split.heldout_docs)
+    numbers = tmp_path / "numbers.csv"
+    numbers.write_text("size\n" + "".join(f"{doc * 7}\n" for doc in range(len(docs))))
+    monkeypatch.setattr("hiertopics.views.bycolumn.MOST_VALUES", 12)
+    records = hiertopics.topics(run, by="size", sides=[f"size={numbers}"])
+    values = list(dict.fromkeys(record["value"] for record in records))
+    assert len(values) == 10 and values[0] == "0 to 7"
+    lows = [float(value.split(" to ")[0]) for value in values]
+    assert lows == sorted(lows)
+    each = [record["of"] for record in records][:10]
+    assert sum(each) == len(run.split.train_docs) and max(each) - min(each) <= 1
 
 
 def test_a_root_above_all_is_left_out_unless_it_is_asked_for(folder: Path) -> None:

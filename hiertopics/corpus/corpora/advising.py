@@ -16,7 +16,7 @@ import numpy as np
 
 from hiertopics.base.arrays import I64
 from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.corpus.data.languages import COMMON, language_of, unparted
+from hiertopics.corpus.data.languages import COMMON, language_of, script_of, unparted
 from hiertopics.corpus.formats.html import INSTALL_HTML
 
 MOST_FREQUENT, MANY_COMMON = 20, 6
@@ -71,11 +71,13 @@ def advise(corpus: Corpus, *, text: bool, whole_pages: bool = False) -> tuple[Ad
     """
     if corpus.n_docs == 0 or corpus.n_tokens == 0:
         return ()
+    if text and (script := _script(corpus)):
+        return script  # words that are no words tell nothing else
     spread = np.bincount(corpus.counts.indices, minlength=corpus.n_words)
     order = np.argsort(-spread, kind="stable")
     common = _common_words(corpus, order)
     repeats = any(one.key == "max_df" for one in common)
-    found = [*_script(corpus, text), *_pages(whole_pages and repeats), *common]
+    found = [*_pages(whole_pages and repeats), *common]
     if corpus.n_docs < FEW_DOCS:
         return tuple(found)
     found += [
@@ -133,15 +135,21 @@ def settings_of(advice: tuple[Advice, ...]) -> dict[str, object]:
     return {one.key: one.value for one in advice if one.key is not None}
 
 
-def _script(corpus: Corpus, text: bool) -> list[Advice]:
-    if not text or len(unparted(corpus.vocab)) < UNPARTED_SHARE * corpus.n_words:
-        return []
-    return [
-        Advice(
-            "the texts are in a script without blanks between words, so that whole sentences "
-            "become words; -s data.tokenizer=MODULE:FUNCTION names a function that cuts them"
-        )
-    ]
+def _script(corpus: Corpus) -> tuple[Advice, ...]:
+    """Return the advice on texts that are not cut into words."""
+    if len(unparted(corpus.vocab)) < UNPARTED_SHARE * corpus.n_words:
+        return ()
+    script = script_of(corpus.vocab)
+    what = (
+        f"the texts are in a script without blanks between words ({script.name}), so that whole "
+        "sentences become words"
+    )
+    example = "MODULE:FUNCTION" if script.tokenizer is None else script.tokenizer
+    told = f"{what}; -s data.tokenizer={example} cuts them"
+    if script.tokenizer is None:
+        return (Advice(f"{told} (a function that returns the words of a text)"),)
+    package = script.tokenizer.partition(":")[0]
+    return (Advice(f"{told} (pip install {package}; any function that returns words does)"),)
 
 
 def _pages(whole: bool) -> list[Advice]:
@@ -221,10 +229,13 @@ def _giants(corpus: Corpus) -> list[Advice]:
 
 
 def _short(corpus: Corpus) -> list[Advice]:
-    n_short = int((corpus.doc_lengths < SHORT).sum())
-    if n_short < MANY_SHORT * corpus.n_docs:
+    """Return the advice on short documents; empty ones are counted elsewhere."""
+    lengths = corpus.doc_lengths[corpus.doc_lengths > 0]
+    n_short = int((lengths < SHORT).sum())
+    if n_short < MANY_SHORT * len(lengths):
         return []
-    what = f"{n_short} of {corpus.n_docs} documents have fewer than {SHORT} tokens"
+    noun = "documents" if len(lengths) == corpus.n_docs else "documents with words"
+    what = f"{n_short} of {len(lengths)} {noun} have fewer than {SHORT} tokens"
     return [Advice(f"{what}, too few to place them surely")]
 
 

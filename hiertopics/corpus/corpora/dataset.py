@@ -75,9 +75,14 @@ def located(data: DataConfig) -> DataConfig:
     return _located(data, _resolved(data))
 
 
-def _resolved(data: DataConfig) -> Source:
+def require_corpus(data: DataConfig) -> None:
+    """Raise UsageError where no corpus is named."""
     if data.corpus is None:
         raise UsageError("name a corpus: hiertopics fit CORPUS, or data.corpus in the config")
+
+
+def _resolved(data: DataConfig) -> Source:
+    require_corpus(data)
     return resolve(source_of(data))
 
 

@@ -18,6 +18,9 @@ MONTHS = 36
 """Dates that span at most so many months are binned by month, longer ones by year."""
 
 
+N_RANGES = 10
+"""Ranges that a column of many numbers is cut into."""
+
 MOST_NUMBERS = 200
 """Numbers of one document each are an identifier where there are more."""
 
@@ -74,6 +77,28 @@ def binned(tags: Tags) -> Tags:
     into = sparse.csr_array(cells, shape=(len(bins), len(names)))
     members = sparse.csr_array(tags.members, dtype=np.int64) @ into
     return Tags(sparse.csr_array(members, dtype=bool), tuple(names), tags.notes)
+
+
+def in_ranges(tags: Tags, most: int) -> Tags:
+    """Return a column of more than ``most`` numbers with ranges as values; others unchanged.
+
+    There are at most ``N_RANGES``, ascending, each with about as many documents: ``3 to 17``.
+    """
+    names, members = _used(tags)
+    numbers = [_number(name) for name in names] if len(names) > most else [None]
+    if any(number is None or not np.isfinite(number) for number in numbers):
+        return tags
+    order = np.argsort(np.array(numbers, np.float64), kind="stable")
+    totals = np.asarray(members.sum(axis=0), np.int64).ravel()[order]
+    before = np.cumsum(totals) - totals / 2
+    _, place = np.unique((N_RANGES * before / totals.sum()).astype(np.int64), return_inverse=True)
+    bounds = [np.flatnonzero(place == number)[[0, -1]] for number in range(int(place[-1]) + 1)]
+    ends = [[names[int(order[one])] for one in bound] for bound in bounds]
+    cells = (np.ones(len(order), np.int64), (order, place))
+    into = sparse.csr_array(cells, shape=(len(order), len(ends)))
+    found = sparse.csr_array(sparse.csr_array(members, dtype=np.int64) @ into, dtype=bool)
+    called = tuple(low if low == high else f"{low} to {high}" for low, high in ends)
+    return Tags(found, called, tags.notes)
 
 
 def moments(names: Sequence[str]) -> F64 | None:

@@ -63,10 +63,34 @@ COMMON: dict[str, tuple[str, ...]] = {
 Languages are called as ``data.stop_words`` calls them.
 """
 
-UNPARTED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
+
+class Script(NamedTuple):
+    """A script that leaves no blanks between words.
+
+    letters: a class of a regular expression. tokenizer: a public function that cuts texts into a
+    list of words, for ``data.tokenizer``; None: of no package that is known here.
+    """
+
+    name: str
+    letters: str
+    tokenizer: str | None
+
+
+SCRIPTS = (
+    Script("Japanese", "\u3040-\u30ff", "nagisa:wakati"),
+    Script("Chinese", "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff", "jieba:lcut"),
+    Script("Thai", "\u0e00-\u0e7f", "pythainlp:word_tokenize"),
+    Script("Lao", "\u0e80-\u0eff", None),
+    Script("Burmese", "\u1000-\u109f", None),
+    Script("Khmer", "\u1780-\u17ff", None),
 )
-"""Letters of scripts that leave no blanks between words: Thai, Lao, Burmese, Khmer, kana, Han."""
+"""Kana stand before Han, which Japanese texts have, too."""
+
+KANA = 0.1
+"""Words with kana, as a share of those with Han letters, from which on the texts are Japanese."""
+
+UNPARTED = re.compile("[" + "".join(script.letters for script in SCRIPTS) + "]")
+"""Letters of these scripts."""
 
 
 class Language(NamedTuple):
@@ -91,3 +115,15 @@ def language_of(words: Collection[str]) -> Language:
 def unparted(words: Iterable[str]) -> list[str]:
     """Return the words that are written in a script without blanks between words."""
     return [word for word in words if UNPARTED.search(word)]
+
+
+def script_of(words: Collection[str]) -> Script:
+    """Return the script without blanks that most of the words have; kana decide against Han.
+
+    words: some of which have letters of such a script.
+    """
+    counts = [sum(bool(re.search(f"[{one.letters}]", word)) for word in words) for one in SCRIPTS]
+    kana, han = counts[:2]
+    if kana >= KANA * max(han, 1):
+        return SCRIPTS[0]
+    return SCRIPTS[counts.index(max(counts))]

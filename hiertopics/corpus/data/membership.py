@@ -77,10 +77,10 @@ def branch_counts(tree: Tree, theta: sparse.csr_array, doc_lengths: I64, path: I
     return counts_of_blocks(tree, blocks_of(theta), doc_lengths, path)
 
 
-def blocks_of(shares: sparse.csr_array) -> Iterator[sparse.csr_array]:
-    """Yield rows of shares, some documents after the other."""
+def blocks_of(shares: sparse.csr_array, entries: int | None = None) -> Iterator[sparse.csr_array]:
+    """Yield rows of shares, some documents after the other. entries: together, at most."""
     ends = shares.indptr.astype(np.int64)
-    for first, last in stretches(ends, ENTRIES, BLOCK):
+    for first, last in stretches(ends, entries or ENTRIES, BLOCK):
         yield sparse.csr_array(shares[first:last])
 
 
