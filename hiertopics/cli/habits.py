@@ -6,10 +6,13 @@ from collections.abc import Sequence
 
 import click
 
+from hiertopics.base.errors import HiertopicsError, UsageError
+
 OPTIONS = {
     "iterations": ("epochs", "n_epochs", "num_epochs", "passes", "n_iter", "max_iter", "iters"),
     "seed": ("random_state", "random_seed"),
     "workers": ("threads", "n_jobs", "jobs", "num_workers", "processes"),
+    "run": ("output", "out", "output_dir", "outdir", "save", "name"),
 }
 """Options by what other programs call them."""
 
@@ -21,50 +24,107 @@ KEYS = {
 """Settings by what other programs call them; those for the number of topics are ``SIZES``."""
 
 
+LEVELS = ("depth", "levels", "n_levels", "num_levels", "nr_levels", "max_depth")
+"""Names of the number of levels of a tree."""
+
+EXAMPLE = ("6", "30", "100")
+"""Numbers of nodes by level, as an example."""
+
+VIEWS = ("show-tree", "report", "topics")
+"""Commands whose options people also give to other commands."""
+
+
 class HintingCommand(click.Command):
-    """A command whose error for an unknown option names the option or setting that is meant."""
+    """A command whose error for an unknown option says what to do instead."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Raise UsageError with the option or the setting that does what an unknown option says."""
+        """Raise UsageError with what does what an unknown option says, where that is known."""
         given = list(args)
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             if (instead := _instead(self, error.option_name, given)) is None:
                 raise
-            raise click.UsageError(
-                f"no such option {error.option_name!r}; it is {instead}", ctx
+            raise UsageError(
+                f"{ctx.info_name}: no such option {error.option_name!r}; {instead}"
             ) from None
 
 
 def _instead(command: click.Command, option: str, args: Sequence[str]) -> str | None:
     """Return what stands for an unknown option, with its value; None where nothing is known."""
-    import shlex  # only a mistake needs it
-
     name, value = option.lstrip("-").lower().replace("-", "_"), _value(option, args)
     for known, habits in OPTIONS.items():
-        if name in habits:
-            return f"--{known} {value or 'N'}"
-    if not any(isinstance(one, click.Option) and "-s" in one.opts for one in command.params):
-        return None
-    key = _key(name, _after(args, "-b", "--backend"))
-    return None if key is None else f"-s {shlex.quote(f'{key}={value}') if value else f'{key}=...'}"
+        if name in habits and _has(command, f"--{known}"):
+            return f"it is --{known} {value or 'N'}"
+    if _has(command, "-s"):
+        keys = _keys(_after(args, "-b", "--backend"))
+        if name in LEVELS:
+            return _levels(keys, value)
+        if (key := _key(name, keys)) is not None:
+            return f"it is {_setting(key, value)}"
+    return _view(option, value)
 
 
-def _key(name: str, backend: str | None) -> str | None:
-    """Return the dotted key that a name means for a backend; None where there is none."""
-    from hiertopics.base.errors import HiertopicsError
+def _has(command: click.Command, option: str) -> bool:
+    return any(isinstance(one, click.Option) and option in one.opts for one in command.params)
+
+
+def _setting(key: str, value: str | None) -> str:
+    """Return the option that sets a key, as one types it in a shell."""
+    import shlex  # only a mistake needs it
+
+    if value is None:
+        return f"-s {key}=..."
+    listed = f"[{value}]" if "," in value and not value.startswith("[") else value
+    return f"-s {shlex.quote(f'{key}={listed}')}"
+
+
+def _levels(keys: Sequence[str], value: str | None) -> str:
+    """Return what shapes the levels of a tree by a backend with these keys, and what shows some."""
+    n_levels = int(value) if value is not None and value.isdigit() else None
+    shown = f"hiertopics show-tree --depth {n_levels or 'N'}"
+    first = f"{shown} shows the first levels of a tree"
+    for key in ("model.depth", "model.max_depth"):
+        if key in keys:
+            return f"it is {_setting(key, value)}; {first}"
+    if "model.branches" not in keys:
+        return f"these topics are flat; {shown} --arrange makes a tree of them"
+    between = 2 if n_levels is None else min(max(n_levels - 2, 1), len(EXAMPLE))
+    example = _setting("model.branches", f"[{','.join(EXAMPLE[:between])}]")
+    return f"{example} sets the nodes of each level between root and leaves; {first}"
+
+
+def _view(option: str, value: str | None) -> str | None:
+    """Return the command that shows a run with this option; None where none has it."""
+    from hiertopics.cli import group  # commands import this module
+
+    context = click.Context(group)
+    for name in VIEWS:
+        command = group.get_command(context, name)
+        if command is not None and _has(command, option):
+            told = f" {value}" if value is not None else ""
+            return f"a fitted run takes it: hiertopics {name} {option}{told}"
+    return None
+
+
+def _keys(backend: str | None) -> Sequence[str]:
+    """Return the dotted keys of a backend; none where there is no such backend."""
     from hiertopics.contract.registry import DEFAULT, load, named
     from hiertopics.settings.config import section_types
     from hiertopics.settings.fields import fields_of
-    from hiertopics.settings.layers import SIZED, SIZES
 
     try:
         loaded = load(named(backend or DEFAULT))
     except HiertopicsError:
-        return None
+        return ()
     kinds = section_types(loaded.Model, loaded.Inference)
-    keys = [f"{section}.{key}" for section, kind in kinds.items() for key in fields_of(kind)]
+    return [f"{section}.{key}" for section, kind in kinds.items() for key in fields_of(kind)]
+
+
+def _key(name: str, keys: Sequence[str]) -> str | None:
+    """Return the dotted key that a name means, one of ``keys``; None where there is none."""
+    from hiertopics.settings.layers import SIZED, SIZES
+
     names = (*SIZED, *SIZES) if name in SIZES else (name,)
     wanted = [key for one in names for key in keys if key.partition(".")[2] == one]
     wanted += [key for key, habits in KEYS.items() if name in habits and key in keys]

@@ -91,7 +91,8 @@ if TYPE_CHECKING:
 def eval_command(**options: Any) -> int:
     """Score RUN (default: the newest under runs/) on held-out text, or on a task.
 
-    The run's folder eval/ keeps every score.
+    One run has a line for each measure, with its standard error; several runs have a table. The
+    run's folder eval/ keeps every score.
     """
     from hiertopics.base.progress import watched
     from hiertopics.views.render import records as written
@@ -121,7 +122,10 @@ def eval_command(**options: Any) -> int:
     if form == "csv":
         put(written.to_rows_csv(*by_task) if by_task else written.to_score_csv(records), nl=False)
     elif form == "text":
-        put_table(written.to_table(*by_task) if by_task else written.to_score_table(records))
+        if by_task is None and len(records) == 1:
+            put(written.to_score_lines(records[0]), nl=False)
+        else:
+            put_table(written.to_table(*by_task) if by_task else written.to_score_table(records))
     if task is None and form not in LINES and not options["average"]:
         protocols = [record["protocol"] for record in records]
         note_single_draws(zip(chosen, protocols, strict=True))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hiertopics.cli.completing import BY, NODE, RUN
+from hiertopics.cli.habits import HintingCommand
 from hiertopics.cli.options import (
     LINES,
     chosen_run,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 COLUMNS = ("id", "share", "own", "documents")
 
 
-@click.command("topics")
+@click.command("topics", cls=HintingCommand)
 @run_argument
 @click.argument("node", required=False, type=NODE)
 @count_option("--words", default=10, help="Top words per topic.")
@@ -218,7 +219,7 @@ def _by_column(rows: list[dict[str, Any]]) -> Grid:
 SHOWN_DOCS = 20
 
 
-@click.command("docs")
+@click.command("docs", cls=HintingCommand)
 @trust_option
 @click.argument("run", required=False, type=RUN)
 @click.argument("node", required=False, type=NODE)

@@ -74,7 +74,7 @@ def edit(
     found = read_edits(path)
     if not found:
         raise UsageError(f"{path}: there is no edit in it")
-    require_fitting(target, found, path)
+    found = require_fitting(target, found, path)
     _refuse_twice(found, path)
     state = _State(fitted(target), {node: node for node in target.tree.shown.tolist()})
     in_order = sorted(found, key=lambda one: (MOVE, MERGE, SPLIT).index(one.kind))
@@ -280,9 +280,7 @@ def edits_to_carry(run: RunDir) -> list[Edit]:
     Raises DataError for edits that cannot be read or are not of this run, RunError for a link.
     """
     edits = edits_of(run)
-    if edits:
-        require_fitting(run, edits, run.file(EDITS))
-    return edits
+    return require_fitting(run, edits, run.file(EDITS)) if edits else edits
 
 
 def carry_edits(

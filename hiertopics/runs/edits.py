@@ -1,7 +1,8 @@
 """edits.yaml: nodes of a run that somebody wants joined, elsewhere in the tree, or split.
 
 An entry for each edit, so that leaving one out undoes it. A node is written as its number and some
-of its words, which tell whether it is the one that was meant.
+of its words, which tell whether it is the one that was meant, or by its name alone
+(``runs.nodenames``).
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hiertopics.base import files
-from hiertopics.base.errors import DataError
+from hiertopics.base.errors import DataError, UsageError
 from hiertopics.base.visible import visible
 from hiertopics.corpus.data.naming import by_name
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.runs.labels import AMONG, LEAST, words_told
+from hiertopics.runs.nodenames import NodesByName
 from hiertopics.runs.rundir import RunDir
 from hiertopics.settings.fields import show
 from hiertopics.settings.yamlfile import lines_within, load_yaml
@@ -33,14 +35,21 @@ EXAMPLES: Mapping[str, str] = {
 }
 
 
+BY_NAME = -1
+"""Stands for the number of a node that is written by its name."""
+
+
 class NodeName(NamedTuple):
-    """A node in an edit: its number in the run, and some of its words."""
+    """A node in an edit: its number in the run, and some of its words; or ``BY_NAME`` and a name.
+
+    ``require_fitting`` puts numbers in place of names.
+    """
 
     number: int
     words: str
 
     def __str__(self) -> str:
-        return f"{self.number} {self.words}"
+        return self.words if self.number == BY_NAME else f"{self.number} {self.words}"
 
 
 class Edit(NamedTuple):
@@ -113,10 +122,15 @@ def _into(path: Path, line: int, kind: str, entry: object) -> int:
 def _node(path: Path, line: int, written: object) -> NodeName:
     number, _, words = str(written).strip().partition(" ")
     whole = number.isascii() and number.isdigit() and len(number) < 10
-    if not whole or not words.strip():
-        what = "expected a node as its number and some of its words, as 12 json xml parser"
+    if whole and words.strip():
+        return NodeName(int(number), words.strip())
+    if not isinstance(written, str) or whole or not written.strip():
+        what = (
+            "expected a node as its number and some of its words, as 12 json xml parser, or its "
+            "name"
+        )
         raise DataError(path, f"{what}, got {show(written)}", line)
-    return NodeName(int(number), words.strip())
+    return NodeName(BY_NAME, written.strip())
 
 
 def edits_of(run: RunDir) -> list[Edit]:
@@ -175,10 +189,15 @@ class NodeWords:
         return len(wanted & has) >= LEAST * len(wanted)
 
 
-def require_fitting(run: RunDir, edits: Sequence[Edit], path: Path) -> None:
-    """Raise DataError for the first edit of an unknown node, or of a node with other words."""
+def require_fitting(run: RunDir, edits: Sequence[Edit], path: Path) -> list[Edit]:
+    """Return edits with a number for each node that is written by its name.
+
+    Raises DataError for the first edit of an unknown node, of a node with other words, or of a name
+    that several nodes have.
+    """
+    found = _numbered(run, edits, path)
     words, shown = NodeWords(run.tree, run.vocab), set(run.tree.shown.tolist())
-    for edit in edits:
+    for edit in found:
         for node in edit.nodes:
             if node.number not in shown:
                 known = f"; they go from {min(shown)} to {max(shown)}" if shown else ""
@@ -188,3 +207,22 @@ def require_fitting(run: RunDir, edits: Sequence[Edit], path: Path) -> None:
                 now = visible(words_told(run.tree, run.vocab, node.number))
                 what = f"node {node.number} of {run.path} has other words ({now})"
                 raise DataError(path, f"{what}; is this the file of another run?", edit.line)
+    return found
+
+
+def _numbered(run: RunDir, edits: Sequence[Edit], path: Path) -> list[Edit]:
+    if all(node.number != BY_NAME for edit in edits for node in edit.nodes):
+        return list(edits)
+    names, found = NodesByName(run), []
+    for edit in edits:
+        try:
+            nodes = tuple(
+                named(run.tree, run.vocab, names.find(node.words))
+                if node.number == BY_NAME
+                else node
+                for node in edit.nodes
+            )
+        except UsageError as error:
+            raise DataError(path, str(error), edit.line) from error
+        found.append(edit._replace(nodes=nodes))
+    return found

@@ -18,7 +18,16 @@ Layers = Sequence[tuple[str, Mapping[str, object]]]
 Overrides = Sequence[str] | Mapping[str, object]
 """Settings that ``--set`` makes: ``key=value`` strings, or in Python a mapping by dotted keys."""
 
-SIZES = ("topics", "n_topics", "num_topics", "nr_topics", "n_components", "k")
+SIZES = (
+    "topics",
+    "n_topics",
+    "num_topics",
+    "nr_topics",
+    "n_components",
+    "k",
+    "n_clusters",
+    "clusters",
+)
 """Names of the number of topics in other programs."""
 SIZED = ("truncation", "branches")
 """Names of it here, under ``model``."""

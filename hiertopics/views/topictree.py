@@ -8,12 +8,10 @@ from typing import Any
 
 from hiertopics.base.errors import UsageError
 from hiertopics.corpus.data.naming import in_order
-from hiertopics.corpus.data.tree import Tree
+from hiertopics.corpus.data.tree import ROOT, Tree
 from hiertopics.runs.rows import node_rows
 from hiertopics.views.render import View, for_reading
 from hiertopics.views.render.trees import to_html, to_text
-
-SHOWN_LINES = 30
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -54,20 +52,62 @@ class TopicTree(Tree):
         """
         return node_rows(self, self.vocab, n_words)
 
+    def __getitem__(self, node: int) -> TopicBranch:
+        """Return the branch of a node, which prints itself; raises IndexError where it is none."""
+        if node not in self.shown:
+            raise IndexError(f"there is no node {node}; nodes are 0 to {self.shown[-1]}")
+        return TopicBranch(self, int(node))
+
     def __str__(self) -> str:
-        return to_text(in_order(self, self.vocab), self.vocab, View())
+        return self.branch_text(ROOT)
+
+    def branch_text(self, node: int) -> str:
+        """Return a line for each node of a branch; -1: of the whole tree."""
+        return to_text(in_order(self, self.vocab), self.vocab, View(root=node))
 
     def __repr__(self) -> str:
-        head = f"{len(self.shown)} nodes, {self.n_columns} words"
-        notes = "".join(f"note: {note}\n" for note in self.notes)
-        view = for_reading(self, View())
-        lines = to_text(in_order(self, self.vocab), self.vocab, view, SHOWN_LINES)
-        return f"{head}\n{notes}{lines}".rstrip("\n")
+        notes = "".join(f"; note: {note}" for note in self.notes)
+        return f"TopicTree({len(self.shown)} nodes, {self.n_columns} words{notes})"
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows; of large trees without the nodes of few documents."""
-        view = for_reading(self, View())
+        return self.branch_html(ROOT)
+
+    def branch_html(self, node: int) -> str:
+        """Return nested lists of a branch as HTML; -1: of the whole tree."""
+        view = for_reading(self, View(root=node), None if node == ROOT else 0)
         notes = [f"note: {note}" for note in self.notes]
         if view.min_docs:
             notes.append(f"nodes with fewer than {view.min_docs} documents are not shown")
         return to_html(in_order(self, self.vocab), self.vocab, view, notes)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class TopicBranch:
+    """A node of a tree and all nodes below it; prints itself.
+
+    node: its number in ``tree``.
+    """
+
+    tree: TopicTree
+    node: int
+
+    def words(self, n_words: int = 10) -> list[str]:
+        """Return the most probable words of the node, best first."""
+        return self.tree.words(self.node, n_words)
+
+    @property
+    def children(self) -> list[TopicBranch]:
+        """The branches of its children, heaviest first."""
+        return [self.tree[node] for node in self.tree.children(self.node).tolist()]
+
+    def __str__(self) -> str:
+        return self.tree.branch_text(self.node)
+
+    def __repr__(self) -> str:
+        n_nodes = len([*View(root=self.node).nodes(self.tree)])
+        told = "1 node" if n_nodes == 1 else f"{n_nodes} nodes"
+        return f"TopicBranch({self.node}, {told}: {' '.join(self.words(3))})"
+
+    def _repr_html_(self) -> str:
+        return self.tree.branch_html(self.node)

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,47 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
         ("fit", "good.ldac", "--min-df", "3"),
         r"'--min-df'; it is -s data\.min_df=3$",
     ),
+    "levels of a tree of learned shape": (
+        ("fit", "good.ldac", "--depth", "4"),
+        r"^hiertopics: error: fit: no such option '--depth'; -s 'model\.branches=\[6,30\]' sets "
+        r"the nodes of each level between root and leaves; hiertopics show-tree --depth 4 shows "
+        r"the first levels of a tree\n\Z",
+    ),
+    "levels of a tree of fixed depth": (
+        ("fit", "good.ldac", "-b", TREE, "--levels=4"),
+        r"'--levels'; it is -s model\.depth=4; hiertopics show-tree --depth 4 shows",
+    ),
+    "levels of a tree without bounds": (
+        ("fit", "good.ldac", "-b", "tssb-mcmc", "--n-levels", "5"),
+        r"it is -s model\.max_depth=5; hiertopics show-tree --depth 5 shows",
+    ),
+    "levels of flat topics": (
+        ("fit", "good.ldac", "-b", "hdp-cvb0", "--depth"),
+        r"these topics are flat; hiertopics show-tree --depth N --arrange makes a tree",
+    ),
+    "nodes by level": (
+        ("fit", "good.ldac", "--branches", "6,30"),
+        r"it is -s 'model\.branches=\[6,30\]'$",
+    ),
+    "k": (("fit", "good.ldac", "--k", "20"), r"'--k'; it is -s model\.truncation=20$"),
+    "the number of clusters": (
+        ("fit", "good.ldac", "--clusters", "20"),
+        r"'--clusters'; it is -s model\.truncation=20$",
+    ),
+    "the number of topics by underscores": (
+        ("fit", "good.ldac", "--num_topics=20"),
+        r"'--num_topics'; it is -s model\.truncation=20$",
+    ),
+    "an output of a fit": (("fit", "good.ldac", "--output", "x"), "'--output'; it is --run x$"),
+    "an option of a view": (
+        ("fit", "good.ldac", "--words", "3"),
+        "'--words'; a fitted run takes it: hiertopics show-tree --words 3$",
+    ),
+    "an option of another view": (
+        ("topics", "--depth", "3"),
+        "topics: no such option '--depth'; a fitted run takes it: hiertopics show-tree --depth 3$",
+    ),
+    "an option of fits for a view": (("topics", "--epochs", "3"), r"No such option '--epochs'"),
     "an option with a wrong letter": (
         ("fit", "good.ldac", "--iteratons", "4"),
         "Did you mean '--iterations'",
@@ -150,8 +192,9 @@ def test_a_number_before_a_name_is_a_node_of_the_newest_run(
 
 
 def test_a_corpus_alone_is_placed_under_the_newest_run(
-    call: Call, copied: Callable[..., Path], folder: Path
+    call: Call, copied: Callable[..., Path], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(sys, "stdin", None)  # no pipe
     (folder / "runs").mkdir()
     copied(TREE).rename(folder / "runs" / "a")
     alone = call("infer", "good.ldac", "-o", "alone.csv")

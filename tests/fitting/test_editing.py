@@ -15,6 +15,7 @@ from faults import refusals
 import hiertopics
 from hiertopics.base.errors import ConfigError, DataError, UsageError
 from hiertopics.corpus.data.matching import marks_of
+from hiertopics.corpus.data.naming import names_of
 from hiertopics.corpus.data.regrouping import joined, moved
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.families.nhdp.summary import merge_extra as nhdp_extra
@@ -208,7 +209,7 @@ def bad_files(run: RunDir) -> Sequence[tuple[str, str]]:
     return (
         (f"merge:\n- [{a}, 99 x y]", f":2: {run.path} has no node 99; they go from 0 to {last}"),
         (f"merge:\n- [{a}, {m} red green blue]", "has other words"),
-        (f"merge:\n- [{n}, {b}]", f"some of its words, as 12 json xml parser, got {n}"),
+        (f"merge:\n- [{n}, {b}]", f"its words, as 12 json xml parser, or its name, got {n}"),
         (f"merge:\n- [{a}]", "expected an entry as [3 server socket, 7 mail address]"),
         (f"merge:\n- [{a}, {a}]", f":2: node {n} is merged twice here"),
         (f"merge:\n- [{a}, {b}]\n- [{c}, {b}]", f":3: node {m} is merged on line 2 already"),
@@ -333,3 +334,44 @@ def test_update_and_refit_carry_edits(copied: Copied, tmp_path: Path, call: Call
         assert told.code == 2 and "edits.yaml:1: " in told.err
         assert not (tmp_path / "another").exists()
         wanted(path, ("merge", a, b))
+
+
+def test_nodes_are_given_by_names_too(copied: Copied, tmp_path: Path, call: Call) -> None:
+    path = copied("nhdp-variational")
+    run = RunDir(path)
+    a, b, c = run.tree.children(0)[:3].tolist()
+    hiertopics.edit(wanted(path, ("merge", a, b)), tmp_path / "numbers")
+    auto = names_of(run.tree, run.vocab).texts
+    call("label", path, b, "Second of them")
+    for first, second in ((auto[a], "Second of them"), (auto[a].upper(), "second  OF")):
+        (path / EDITS).write_text(f"merge:\n- [{first}, {second}]\n")
+        hiertopics.edit(path, tmp_path / "names")
+        models = [tmp_path / name / "model.npz" for name in ("numbers", "names")]
+        assert models[0].read_bytes() == models[1].read_bytes()
+        shutil.rmtree(tmp_path / "names")
+    (path / EDITS).write_text(f"move:\n- {{node: {auto[c]}, below: {a} {auto[a]}}}\n")
+    (edit,) = edits_to_carry(run)
+    assert [node.number for node in edit.nodes] == [c, a]
+
+
+def test_a_name_of_no_node_or_of_several_is_refused(copied: Copied, call: Call) -> None:
+    path = copied("nhdp-variational")
+    a, b = RunDir(path).tree.children(0)[:2].tolist()
+    call("label", path, a, "animals: cats")
+    call("label", path, b, "animals: dogs")
+    told = sorted([f"{a} animals: cats", f"{b} animals: dogs"])
+    said = (
+        ("animals", f"'animals' fits several nodes: {told[0]}, {told[1]}"),
+        ("animals: cat", ""),  # a beginning that one node has
+        ("animal: dogs", f"is called 'animal: dogs'; did you mean {b} animals: dogs?"),
+        ("zzzz", "is called 'zzzz'"),
+    )
+    for name, message in said:
+        (path / EDITS).write_text(f'merge:\n- ["{name}", "animals: dogs"]\n')
+        done = call("edit", path, "-o", "new")
+        if not message:
+            assert done.code == 0, done.err
+            shutil.rmtree("new")
+            continue
+        assert (done.code, len(done.err.splitlines())) == (2, 1), done
+        assert f"{EDITS}:2: " in done.err and message in done.err, done.err

@@ -153,9 +153,25 @@ def test_a_very_deep_tree_is_drawn(tree: TopicTree) -> None:
 
 
 def test_a_tree_prints_itself_with_its_words(tree: TopicTree) -> None:
-    lines = repr(tree).splitlines()
-    assert lines[:2] == ["5 nodes, 6 words", "note: sibling nodes are <alike>"]
-    assert lines[3:] == str(tree).splitlines()[1:] and lines[3].startswith("├─ [2]")
+    assert repr(tree) == "TopicTree(5 nodes, 6 words; note: sibling nodes are <alike>)"
+    lines = str(tree).splitlines()
+    assert len(lines) == 5 and lines[0].startswith("[0]") and lines[1].startswith("├─ [2]")
+
+
+def test_a_branch_prints_its_node_and_what_lies_below(tree: TopicTree) -> None:
+    whole = [line.split("[", 1)[1] for line in str(tree).splitlines()]
+    lines = str(tree[2]).splitlines()
+    assert [line[:6] for line in lines] == ["[2] 50", "├─ [3]", "└─ [4]"]
+    assert [line.split("[", 1)[1] for line in lines] == whole[1:4]
+    assert repr(tree[2]) == f"TopicBranch(2, 3 nodes: {' '.join(tree.words(2, 3))})"
+    assert repr(tree[4]).startswith("TopicBranch(4, 1 node: ")
+    assert [branch.node for branch in tree[2].children] == [3, 4]
+    assert tree[2].words(1) == tree.words(2, 1)
+    html = tree[2]._repr_html_()
+    assert html.count("<li>") == 3 and "[2]" in html and "[0]" not in html
+    for wrong in (5, -1):
+        with pytest.raises(IndexError, match=f"there is no node {wrong}; nodes are 0 to 4"):
+            tree[wrong]
 
 
 def test_words_and_records_of_a_tree(tree: TopicTree) -> None:

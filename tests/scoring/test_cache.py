@@ -516,7 +516,7 @@ def test_the_order_of_runs_is_that_of_the_scores_asked_for(monkeypatch: pytest.M
 def test_tables_show_both_scores(call: Callable[..., Any], copied: Copied) -> None:
     own, other = copied(), copied("multinomial")
     outcome = call("eval", own, "--heldout", "--cache")
-    heads = outcome.out.split("\n")[0].split()
+    heads = [line.partition(":")[0] for line in outcome.out.splitlines()]
     place = heads.index("perplexity")
     assert heads[place + 1] == "perplexity_with_cache" and "cache_discount" in heads
     record = json.loads(call("eval", own, "--heldout", "--cache", "--json").out)

@@ -46,7 +46,8 @@ class View(NamedTuple):
     documents: top documents of each node with their shares, where they are to be shown. remarks:
     what else is said of each node, in text and JSON. labels: names and what is hidden, by row.
     by_size: siblings stand by documents times tokens instead of by tokens. names: automatic names,
-    where they stand beside the words. width: of a figure, in millimetres.
+    where they stand beside the words. width: of a figure, in millimetres. root: the node whose
+    branch is shown; -1: the whole tree.
     """
 
     depth: int | None = None
@@ -58,6 +59,12 @@ class View(NamedTuple):
     by_size: bool = False
     names: Names | None = None
     width: float = WIDTH
+    root: int = ROOT
+
+    def roots(self, tree: Tree) -> list[int]:
+        """Return the nodes at the top of what is shown."""
+        found: list[int] = self.children(tree, ROOT).tolist()
+        return found if self.root == ROOT else [self.root]
 
     def children(self, tree: Tree, node: int) -> I64:
         """Return the children of ``node`` (-1: the roots) that are shown, largest first."""
@@ -76,11 +83,11 @@ class View(NamedTuple):
 
     def nodes(self, tree: Tree) -> Iterator[int]:
         """Yield the nodes that are shown, each before its children, heaviest subtree first."""
-        waiting = [ROOT]  # a stack of our own: clustered topics may lie deeper than Python calls
+        # A stack of our own: clustered topics may lie deeper than Python calls.
+        waiting = self.roots(tree)[::-1]
         while waiting:
             node = waiting.pop()
-            if node != ROOT:
-                yield node
+            yield node
             waiting += self.children(tree, node)[::-1].tolist()
 
     def label(self, node: int) -> Label:

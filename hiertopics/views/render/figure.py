@@ -108,7 +108,7 @@ def to_svg(tree: Tree, vocab: Sequence[str], view: View) -> str:
 
 
 def _planned(tree: Tree, view: View) -> FigurePlan:
-    roots = view.children(tree, ROOT).tolist()
+    roots = view.roots(tree)
     below = view.children(tree, roots[0]).tolist() if len(roots) == 1 else []
     focus = roots[0] if below else ROOT
     first, left = below or roots, STRIP if below else 0.0

@@ -121,8 +121,8 @@ def to_newick(tree: Tree, vocab: Sequence[str], view: View) -> str:
 
 def _pieces(tree: Tree, vocab: Sequence[str], view: View) -> Iterator[str]:
     """Yield brackets, commas and labels in order; what waits is one of those or a node."""
-    roots = view.children(tree, ROOT).tolist()
-    waiting: list[int | str] = roots if len(roots) == 1 else _bracketed(roots, "")
+    roots = view.roots(tree)
+    waiting: list[int | str] = [*roots] if len(roots) == 1 else _bracketed(roots, "")
     while waiting:
         piece = waiting.pop()
         if isinstance(piece, str):

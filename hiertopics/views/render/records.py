@@ -61,8 +61,10 @@ MEASURES = (
         error="standard_error_with_cache",
         relative=True,
     ),
-    Measure("log_likelihood_per_word"),
-    Measure("log_likelihood_per_word_with_cache", BESIDE),
+    Measure("log_likelihood_per_word", digits=4, error="standard_error"),
+    Measure(
+        "log_likelihood_per_word_with_cache", BESIDE, digits=4, error="standard_error_with_cache"
+    ),
     Measure("log_likelihood_per_row", SOMETIMES, "per_row", 2, error="standard_error"),
     Measure("standard_error"),
     Measure("standard_error_with_cache", BESIDE),
@@ -155,12 +157,33 @@ def to_table(rows: Sequence[Row], columns: Sequence[str], *, right: Collection[s
 
 def to_score_table(records: Sequence[Row]) -> Grid:
     """Return a line per record of ``eval``."""
-    names = {measure.name for row in records for measure in MEASURES if _has(row, measure)}
-    first, last = (
-        [each.name for each in MEASURES if each.in_eval in places and each.name in names]
+    return to_table(records, ("run", "protocol", *(each.name for each in _scored(records))))
+
+
+def to_score_lines(record: Row) -> str:
+    """Return a line per measure of one record of ``eval``: its value ± its standard error."""
+    known = [each for each in _scored([record]) if record.get(each.name) is not None]
+    cells = {each.name: each.cell(record) for each in known if each.error is not None}
+    beside = {each.error for each in known if cells.get(each.name) is not None}
+    told = {name: visible(record[name]) for name in ("run", "protocol")}
+    told |= {
+        each.name: cells.get(each.name) or _show(record[each.name])
+        for each in known
+        if each.name not in beside
+    }
+    width = max(map(len, told)) + 1
+    return "".join(f"{f'{name}:':<{width}} {value}\n" for name, value in told.items())
+
+
+def _scored(records: Sequence[Row]) -> list[Measure]:
+    """Return the measures that ``eval`` shows of records, first those that it always shows."""
+    found = [each for each in MEASURES if any(_has(row, each) for row in records)]
+    return [
+        each
         for places in ((ALWAYS, BESIDE), (SOMETIMES,))
-    )
-    return to_table(records, ("run", "protocol", *first, *last))
+        for each in found
+        if each.in_eval in places
+    ]
 
 
 def _has(row: Row, measure: Measure) -> bool:

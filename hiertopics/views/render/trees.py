@@ -41,7 +41,7 @@ def to_lines(tree: Tree, vocab: Sequence[str], view: View, limit: int | None = N
 
 def _lines(tree: Tree, vocab: Sequence[str], view: View) -> Iterator[Line]:
     """Yield the lines; what waits is a node, what its line and what those below it open with."""
-    waiting = [(root, "", "") for root in view.children(tree, ROOT)[::-1].tolist()]
+    waiting = [(root, "", "") for root in view.roots(tree)[::-1]]
     while waiting:
         node, branch, deeper = waiting.pop()
         name, words = view.label(node).name, visible(view.words(tree, node, vocab))
@@ -110,7 +110,7 @@ def to_lists(tree: Tree, vocab: Sequence[str], view: View, notes: Sequence[str] 
 def _pieces(tree: Tree, vocab: Sequence[str], view: View) -> Iterator[str]:
     """Yield the lists; what waits is a node, or the end of what was opened."""
     yield "<ul>\n"
-    waiting: list[int | str] = ["</ul>\n", *_reversed(view, tree, ROOT)]
+    waiting: list[int | str] = ["</ul>\n", *view.roots(tree)[::-1]]
     while waiting:
         piece = waiting.pop()
         if isinstance(piece, str):
