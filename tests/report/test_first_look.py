@@ -228,3 +228,31 @@ def test_names_in_the_map_end_inside_their_boxes(page_of: Callable[..., Path], s
             }).map(box => box.textContent)"""
         )
         assert over == []
+
+
+@pytest.mark.parametrize("family", ["sans-serif", "DejaVu Sans"])
+def test_bold_letters_of_a_figure_end_before_its_shares(
+    copied: Copied, browser: Any, tmp_path: Path, family: str
+) -> None:
+    run = reshaped(copied("hdp-pcvb0"), [ROOT, *[0] * 5, *[1] * 4, *[2] * 3])
+    words = ["www", "MMM", "commodity", "gamma", "mommy", "window", "www_mmm", "swimming", "moon"]
+    (run / "vocab.txt").write_text("".join(f"{word}\n" for word in words))
+    hiertopics.export(run, tmp_path / "figure.svg", width=110.0)
+    figure = (tmp_path / "figure.svg").read_text(encoding="utf-8")
+    page = browser.new_page()
+    page.set_content(figure.partition("?>")[2].replace("sans-serif", family))
+    over = page.evaluate(
+        """() => [...document.querySelectorAll("g")].flatMap(group => {
+          const box = group.querySelector("rect").getBBox();
+          const [words, share] = group.querySelectorAll("text:not([transform])");
+          const lines = words ? [...words.querySelectorAll("tspan")] : [];
+          const edge = line => line === lines[0] && share ? share.getBBox().x : box.x + box.width;
+          return lines.filter(line => {
+            const begin = Number(line.getAttribute("x"));
+            return begin + line.getComputedTextLength() > edge(line);
+          }).map(line => line.textContent);
+        })"""
+    )
+    n_bold = page.locator("tspan[font-weight]").count()
+    page.close()
+    assert over == [] and n_bold > 8

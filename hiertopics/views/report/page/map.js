@@ -43,12 +43,12 @@ function widthOf(text, isBold) {
   return pen.measureText(text).width;
 }
 
-/** Return what a line holds whole: a part of a name with what stands behind it, or a word. */
+/** Return what a line holds whole: a part of a name with what stands behind it, or a word. Only the first part stands on the first line in any case. */
 function units(text, fits) {
   const parts = text.split(BETWEEN);
   return parts.flatMap((part, i) => {
     const end = i < parts.length - 1 ? BETWEEN.trimEnd() : "";
-    if (parts.length > 1 && fits(part + end)) return [part + end];
+    if (parts.length > 1 && fits(part + end, i)) return [part + end];
     const words = part.split(" ");
     return [...words.slice(0, -1), words.at(-1) + end];
   });
@@ -65,7 +65,7 @@ function shortened(text, room, isBold) {
 /** Cut a text into lines of a width, between parts of a name or at blanks. isBold: of which lines, by number. */
 function lines(text, room, most, isBold) {
   const found = [];
-  for (const word of units(text, (unit) => widthOf(unit, true) <= room)) {
+  for (const word of units(text, (unit, line) => widthOf(unit, isBold(line)) <= room)) {
     const last = found.length - 1;
     if (last >= 0 && widthOf(`${found[last]} ${word}`, isBold(last)) <= room) found[last] += ` ${word}`;
     else if (found.length < most) found.push(word);
