@@ -68,10 +68,14 @@ def as_typed(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
+SENTENCE = "sentence"
+"""Look of a line that a terminal wraps between words; it cuts other lines at its edge."""
+
+
 class Span(NamedTuple):
     """A part of a line, names and words in it ``visible``.
 
-    look: what it is, frame, number, name, head or aside; empty: just text.
+    look: what it is, frame, number, name, head, aside or sentence; empty: just text.
     """
 
     text: str

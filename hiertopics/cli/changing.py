@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,11 +21,13 @@ from hiertopics.cli.options import (
     put_records,
     put_table,
     tell,
+    tell_sentence,
     trust_option,
     workers_option,
 )
 
 if TYPE_CHECKING:
+    from hiertopics.python.shaping import Shaped
     from hiertopics.runs.rundir import RunDir
 
 COLUMNS = ("node", "name", "hidden", "note", "words", "auto_name")
@@ -223,10 +226,10 @@ def shape_command(
     if made.price is None:
         note = f"{run} has no held-out documents: the price of the shape is not known"
     if as_json:
-        record = {"run": str(made.run.path), "nodes": made.nodes, "note": note}
+        record = {"run": str(made.run.path), "nodes": made.nodes, "inner": made.inner, "note": note}
         put(to_json(record | {"price": made.price, "price_error": made.price_error}))
         return 0
-    tell(f"nodes by depth: {', '.join(map(str, made.nodes))}")
+    tell_sentence(_shape_told(made, numbers))
     if note is not None:
         tell(f"note: {note}")
     else:
@@ -234,6 +237,20 @@ def shape_command(
         tell(f"price: {made.price:+.4f}{error} nats per held-out word")
     put(str(made.run.path))
     return 0
+
+
+def _shape_told(made: Shaped, asked: Sequence[int]) -> str:
+    """Return the numbers of nodes of a run, and why they are not those that were asked for."""
+    n_leaves = sum(made.nodes) - sum(made.inner)
+    told = f"nodes above the leaves by depth: {', '.join(map(str, made.inner))}; leaves: {n_leaves}"
+    if made.inner == [*asked]:
+        return told
+    told += f" ({', '.join(map(str, asked))} were asked for: a cluster that the next level does "
+    told += "not divide is one node of both levels"
+    least = made.run.experiment.model.least_children
+    if least > 2:
+        told += f", and children of a node with fewer than {least} take its place"
+    return f"{told})"
 
 
 @click.command("consensus")

@@ -27,6 +27,7 @@ from hiertopics.cli.options import (
     put_records,
     set_option,
     tell,
+    tell_sentence,
     trust_option,
     workers_option,
 )
@@ -184,38 +185,40 @@ def _labels(run: Any) -> Any:
 
 def _show(result: Any, price: Any) -> None:
     """Print the tree, what was done, where it lies and what to do next on stderr."""
-    from dataclasses import replace
-
     from hiertopics.base.units import format_duration
     from hiertopics.corpus.data.naming import in_order
-    from hiertopics.corpus.data.support import support_lacks, support_told
+    from hiertopics.corpus.data.support import (
+        support_lacks,
+        support_sentence,
+        without_sentence,
+    )
     from hiertopics.corpus.data.tree import hidden_nodes
     from hiertopics.views.labelling import seeds_told
     from hiertopics.views.render import View, first_levels, for_reading
     from hiertopics.views.render.trees import to_lines
+    from hiertopics.views.showing import readable_command
 
     run, tree = result.run, result.run.supported_tree
     view = View(depth=first_levels(tree), labels=_labels(run))
-    note = support_told(tree, view.depth, hidden_nodes(tree, view.labels))
-    if tree.transfer is not None:  # said below, where it does not scroll away
-        tree = replace(tree, transfer=tree.transfer._replace(how="", note=""))
-    shown = in_order(tree, run.vocab)
+    note = support_sentence(tree, view.depth, hidden_nodes(tree, view.labels))
+    # The sentence is told below, where it does not scroll away.
+    shown = in_order(without_sentence(tree), run.vocab)
     put_lines(to_lines(shown, run.vocab, for_reading(tree, view), SHOWN_LINES), err=True)
     spent = format_duration(run.manifest["wall_seconds"])
     tell(
         f"{result.status}: {len(tree.shown)} nodes after {result.iterations} iterations, {spent}; "
         f"model, figures and log are in {run.path}"
     )
-    if note:
-        is_quick = tree.transfer is not None and not tree.transfer.is_of_nodes
-        of_all = f"; hiertopics support {run.path} measures all nodes"
-        tell(note + of_all * is_quick)
-    elif lacks := support_lacks(tree):
-        tell(f"{lacks}; hiertopics support {run.path} measures it")
     for line in seeds_told(run, view.labels):
         tell(line)
     if price is not None:
         tell(str(price))
+    if note:
+        is_quick = tree.transfer is not None and not tree.transfer.is_of_nodes
+        of_all = f"; hiertopics support {run.path} measures all nodes"
+        tell_sentence(note + of_all * is_quick)
+    elif lacks := support_lacks(tree):
+        tell_sentence(f"{lacks}; hiertopics support {run.path} measures it")
     steps = [
         f"hiertopics report {run.path} --open",
         f"hiertopics show-tree {run.path}",
@@ -223,6 +226,8 @@ def _show(result: Any, price: Any) -> None:
     ]
     if run.manifest["split"] and run.split.kind != "none":
         steps.append(f"hiertopics eval {run.path} --heldout")
+    if readable := readable_command(run):
+        steps.append(readable)
     if result.status != "done":
         steps.insert(0, "the same command again, which continues")
     tell("next: " + "\n      ".join(steps))

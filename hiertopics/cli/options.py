@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from hiertopics.base.errors import OutputError
-from hiertopics.base.visible import Line, Span, plain, steady
+from hiertopics.base.visible import SENTENCE, Line, Span, plain, steady
 from hiertopics.cli.completing import COLUMN, RUN, SETTING
 from hiertopics.cli.habits import HintingCommand
 
@@ -328,6 +328,11 @@ def put_lines(lines: Iterable[Line], *, err: bool = False) -> None:
         click.echo(plain(lines), nl=False, err=True, color=True)
     else:
         put(plain(lines), nl=False)
+
+
+def tell_sentence(text: str) -> None:
+    """Write a sentence on stderr; a terminal wraps it between words."""
+    put_lines([[Span(text, SENTENCE)]], err=True)
 
 
 def put_text(text: str) -> None:

@@ -22,12 +22,15 @@ from hiertopics.cli.options import (
     side_option,
     supported_option,
     tell,
+    tell_sentence,
     trust_option,
     words_by_option,
 )
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from hiertopics.base.visible import Line
 
 
 @click.command("show-tree")
@@ -79,6 +82,7 @@ def show_tree_command(
     """
     if as_json and form not in (None, "json"):
         raise click.UsageError(f"--json and --format {form} exclude each other")
+    from hiertopics.base.visible import SENTENCE
     from hiertopics.corpus.data.membership import single_root
     from hiertopics.corpus.data.support import support_lacks
     from hiertopics.views.showing import (
@@ -86,6 +90,7 @@ def show_tree_command(
         TreeRequest,
         at_first,
         least_documents,
+        readable_command,
         show_tree,
         tree_on_screen,
     )
@@ -93,15 +98,15 @@ def show_tree_command(
     target, form = chosen_run(run), "json" if as_json else form or "text"
     request = TreeRequest(depth, words, words_by, min_docs, n_docs, sides, arrange, cut, supported)
     shown = at_first(target.tree, request).depth if form in FIRST_LEVELS else depth
+    told: list[Line] = []
     if form == "text" and sys.stdout.isatty():
         lines, fewest = tree_on_screen(target, request)
-        put_lines(lines)
+        told = [line for line in lines if line[0].look == SENTENCE]
+        put_lines(line for line in lines if line not in told)
     else:
         put(show_tree(target, format=form, **request._asdict()), nl=False)
         fewest = least_documents(target, form, shown)
     note_hidden(target)
-    if form == "text" and (lacks := support_lacks(target.supported_tree)):
-        tell(f"{lacks}; hiertopics support {target.path} measures it")
     root = single_root(target.tree)
     if depth == 1 and root >= 0:
         n_branches = len(target.tree.children(root))
@@ -112,6 +117,11 @@ def show_tree_command(
     if fewest and request.fewest is None:
         what = f"nodes with fewer than {fewest} documents are not shown; --min-docs 0 shows all"
         tell(what)
+    put_lines(told)
+    if form == "text" and (lacks := support_lacks(target.supported_tree)):
+        tell_sentence(f"{lacks}; hiertopics support {target.path} measures it")
+    if form == "text" and request == TreeRequest() and (readable := readable_command(target)):
+        tell(f"next: {readable}")
     return 0
 
 

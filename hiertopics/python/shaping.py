@@ -18,12 +18,14 @@ from hiertopics.scoring.evaluation import held_out_arrays
 class Shaped(NamedTuple):
     """A run that was made. nodes: how many there are at each depth below the root.
 
-    price: by how many nats per held-out word it is behind the run that it was made of, and the
-    standard error of this difference over documents; None where nothing was held out.
+    inner: how many of them have nodes below them, at each depth that has such nodes. price: by how
+    many nats per held-out word it is behind the run that it was made of, and the standard error of
+    this difference over documents; None where nothing was held out.
     """
 
     run: RunDir
     nodes: list[int]
+    inner: list[int]
     price: float | None
     price_error: float | None
 
@@ -56,8 +58,10 @@ def shape(
     # Before anything is made: a run that cannot be scored has no price.
     before = held_out_arrays(parent, workers) if has_price else None
     made = cut(parent, branches, Path(output), refit=refit, workers=workers, argv=argv)
-    nodes = np.bincount(made.tree.depth[made.tree.shown])[1:].tolist()
+    tree = made.tree
+    nodes = np.bincount(tree.depth[tree.shown])[1:].tolist()
+    inner = np.bincount(tree.depth[np.intersect1d(tree.shown, tree.parent)])[1:].tolist()
     if before is None:
-        return Shaped(made, nodes, None, None)
+        return Shaped(made, nodes, inner, None, None)
     behind = lost(held_out_arrays(made, workers), before)
-    return Shaped(made, nodes, behind.log_likelihood_per_word, behind.standard_error)
+    return Shaped(made, nodes, inner, behind.log_likelihood_per_word, behind.standard_error)

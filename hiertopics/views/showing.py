@@ -10,6 +10,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from hiertopics.base import files
 from hiertopics.base.errors import UsageError
 from hiertopics.base.visible import Line, Span, plain
@@ -17,11 +19,12 @@ from hiertopics.corpus.data.groups import group_rows, groups_of
 from hiertopics.corpus.data.naming import NAME, in_order, names_of
 from hiertopics.corpus.data.tree import Labels, Tree
 from hiertopics.runs.labels import labels_of
+from hiertopics.runs.manifest import MADE_BY
 from hiertopics.runs.rows import node_rows, topics_csv, tree_json
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.views.arrange import arranged
 from hiertopics.views.levels import in_levels, parse_cut, supported_part
-from hiertopics.views.render import Remark, View, few_documents, first_levels, for_reading
+from hiertopics.views.render import LARGE, Remark, View, few_documents, first_levels, for_reading
 from hiertopics.views.render.figure import to_svg
 from hiertopics.views.render.graphs import to_dot, to_graphml, to_newick
 from hiertopics.views.render.records import to_group_lines
@@ -106,6 +109,9 @@ def form_of(path: Path) -> str:
 
 WITH_NAMES = ("json", "csv", "graphml")
 """Forms with the automatic name in a field of its own: their words stay by probability."""
+
+READABLE = "8,30"
+"""Numbers of nodes by level of a tree that is read as a whole."""
 
 SHOWN_GROUPS = 30
 FOR_EYES = ("text", "html")
@@ -220,6 +226,25 @@ def at_first(tree: Tree, request: TreeRequest) -> TreeRequest:
         return request
     depth = first_levels(tree)
     return request._replace(depth=depth)
+
+
+def readable_command(run: RunDir) -> str | None:
+    """Return the command that shows a large tree in a shape to read; None for other trees.
+
+    Of a nested HDP it makes a run with ``READABLE`` nodes above the leaves, unless the run has a
+    shape that somebody asked for; of other trees it shows levels of about so many.
+    """
+    tree = run.tree
+    n_leaves = len(np.setdiff1d(tree.shown, tree.parent))
+    if tree.is_flat or len(tree.shown) <= LARGE or 2 * n_leaves <= len(tree.shown):
+        return None
+    branches = getattr(run.experiment.model, "branches", None)
+    if branches is None:
+        return f"hiertopics show-tree {run.path} --cut {READABLE}"
+    if branches != "auto" or MADE_BY in run.manifest:
+        return None
+    new = run.path.with_name(f"{run.path.name}-{READABLE.replace(',', '-')}")
+    return f"hiertopics shape {run.path} --branches {READABLE} -o {new}"
 
 
 def least_documents(run: RunDir, format: str, depth: int | None = None) -> int:

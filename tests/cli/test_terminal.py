@@ -8,7 +8,7 @@ from contextlib import redirect_stdout
 
 import pytest
 
-from hiertopics.base.visible import Span, plain, steady, visible
+from hiertopics.base.visible import SENTENCE, Span, plain, steady, visible
 from hiertopics.views.render.records import Grid, to_table
 from hiertopics.views.render.screen import pieces, show_lines, show_table
 
@@ -47,6 +47,15 @@ def test_no_line_goes_beyond_the_edge_and_what_fits_is_whole(terminal: Terminal)
     assert [len(line) for line in shown] == [22, WIDTH, WIDTH, 0]
     for line, whole in zip(shown, plain(LINES).split("\n"), strict=False):
         assert line == whole or whole.startswith(line.removesuffix("…")) and line.endswith("…")
+
+
+def test_a_sentence_is_wrapped_between_words_and_loses_none(terminal: Terminal) -> None:
+    told = "If a tenth of the documents is left out, 3 of 5 branches come back. The best is 100%"
+    with redirect_stdout(terminal):
+        show_lines([[Span(told, SENTENCE)], *LINES[1:2]])
+    shown = LOOKS.sub("", terminal.getvalue()).split("\n")[:-1]
+    assert max(map(len, shown)) <= WIDTH and len(shown) == 4
+    assert " ".join(line.rstrip() for line in shown[:-1]) == told and shown[-1].endswith("…")
 
 
 def test_words_are_neither_markup_nor_control(

@@ -14,6 +14,8 @@ from small_trees import PARENT, THETA, shares_of, tree_of
 from hiertopics.base.arrays import F64, I64
 from hiertopics.corpus.data.support import (
     BAND,
+    FULL_NULL,
+    QUICK_NULL,
     Transfer,
     best_overlap,
     collapsed,
@@ -22,8 +24,10 @@ from hiertopics.corpus.data.support import (
     in_tree,
     masses,
     support_of,
+    support_sentence,
     support_told,
     transfer,
+    without_sentence,
     word_orders,
     word_shares,
 )
@@ -180,6 +184,20 @@ def test_the_sentence_counts_and_sums_what_a_view_shows() -> None:
     others = replace(tree, transfer=NodeSupport(BACK, None, how="2 other runs"))
     assert support_told(others).startswith("In other runs, 1 of 2 branches come back, with 60%")
     assert support_told(tree, 1) == support_told(replace(tree, transfer=None)) == ""
+
+
+def test_the_scale_of_the_sentence_names_the_best_and_shuffled_words() -> None:
+    """Of flat topics and of rows nobody measured shuffled corpora."""
+    tree = supported()
+    assert support_sentence(tree) == f"{support_told(tree)}. The best is 100%{FULL_NULL}"
+    quick = replace(tree, transfer=NodeSupport(np.full(7, np.nan), None, note="quick"))
+    assert support_sentence(quick) == f"quick. The best is 100%{QUICK_NULL}"
+    flat = supported([-1] * 7, np.where(np.isnan(BACK), 0.5, BACK))
+    assert support_sentence(flat) == f"{support_told(flat)}. The best is 100%"
+    assert support_sentence(replace(tree, transfer=None)) == ""
+    assert (
+        support_sentence(without_sentence(tree)) == support_sentence(without_sentence(quick)) == ""
+    )
 
 
 def test_the_sentence_tells_how_support_was_found() -> None:

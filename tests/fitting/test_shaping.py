@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from scipy import sparse
 import hiertopics
 from hiertopics.base.errors import NumericalError
 from hiertopics.base.made import all_entries
+from hiertopics.cli.changing import _shape_told
 from hiertopics.corpus.corpora.conversion import convert
 from hiertopics.corpus.data.tree import NODE, Tree
 from hiertopics.families.nhdp import recutting
@@ -22,6 +24,7 @@ from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.recutting import _moved, _tree
 from hiertopics.families.nhdp.shapes import ArrangedTopics, nested, numbered
 from hiertopics.fitting.driver import fit
+from hiertopics.python.shaping import Shaped
 from hiertopics.runs.rundir import RunDir
 
 Call = Callable[..., Any]
@@ -234,6 +237,35 @@ def test_a_run_that_cannot_be_scored_is_refused_with_the_reason_alone(
     told = call("shape", run, "--branches", 2, "-o", "new")
     assert told.code == 1 and told.err.count("\n") == 1 and "the score is not finite" in told.err
     assert not Path("new").exists()
+
+
+def shaped(parent: list[int], least: int = 2) -> Shaped:
+    """Return a made run of this shape."""
+    inner = np.bincount(_depths(parent)[np.unique(parent[1:])])[1:].tolist()
+    nodes = np.bincount(_depths(parent))[1:].tolist()
+    model = SimpleNamespace(least_children=least)
+    run = SimpleNamespace(experiment=SimpleNamespace(model=model))
+    return Shaped(run, nodes, inner, None, None)  # type: ignore[arg-type]
+
+
+def _depths(parent: list[int]) -> np.ndarray[Any, Any]:
+    depth = np.zeros(len(parent), dtype=np.int64)
+    for node in range(1, len(parent)):
+        depth[node] = depth[parent[node]] + 1
+    return depth
+
+
+def test_numbers_that_are_not_those_asked_for_are_explained() -> None:
+    """Node 2 is one cluster on both levels: its leaves stand at depth 2, and are not counted."""
+    made = shaped([-1, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4])
+    assert made.nodes == [2, 4, 4]
+    head = "nodes above the leaves by depth: 2, 2; leaves: 6"
+    assert _shape_told(made, [2, 2]) == head
+    told = _shape_told(made, [2, 3])
+    why = "a cluster that the next level does not divide is one node of both levels"
+    assert told == f"{head} (2, 3 were asked for: {why})"
+    fewer = shaped([-1, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4], least=3)
+    assert _shape_told(fewer, [2, 3]).endswith("with fewer than 3 take its place)")
 
 
 @pytest.mark.slow

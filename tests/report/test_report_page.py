@@ -79,6 +79,10 @@ def reports(
         "evil": evil,
         "mixed": lambda: reshaped(copied("hdp-pcvb0", "mixed"), [ROOT, 0, 0, 1, 1, 2, 2, 2]),
         "deep": lambda: reshaped(copied("hdp-pcvb0", "deep"), [ROOT, 0, 1, 2, 3]),
+        "uneven": lambda: reshaped(
+            copied("hdp-pcvb0", "uneven"),
+            [ROOT] + [0] * 60 + [1 + b for b in range(60) for _ in range(int(260 * 0.86**b))],
+        ),
         "large": lambda: reshaped(
             copied("hdp-pcvb0", "large"), [ROOT] + [0] * 49 + [1 + n % 49 for n in range(4950)]
         ),
@@ -369,7 +373,7 @@ def test_the_overview_repeats_nothing_of_paragraph_map_and_outline(
         first = " ".join(data["words"][word] for word in data["nodes"]["called"][branch][:2])
         assert first in outline and first not in overview
     told = "of the documents is left out"
-    assert told not in overview and told in shown.inner_text("#head")
+    assert told not in overview and told in shown.inner_text("#lead")
 
 
 def test_bars_of_years_are_those_of_the_data(
@@ -455,13 +459,10 @@ def test_the_map_leads_down_and_back(
     assert page.evaluate("location.hash").startswith("#t") and deep == 2
     page.locator(".crumbs .crumb").first.click()
     assert page.locator(".map .crumbs .crumb").count() == 1
-    page.get_by_role("button", name="by documents").click()
+    page = show(reports("uneven")).page
     page.locator(".picture g.box", has_text="more").last.click()
     assert "after the" in page.inner_text(".map .crumbs")
-    heights = page.locator(".picture g.box rect").evaluate_all(
-        "boxes => boxes.map(box => Number(box.getAttribute('height')))"
-    )
-    assert len(heights) > 10
+    assert page.locator(".picture g.box").count() > 10
 
 
 def test_without_scripts_and_on_paper_there_is_the_whole_list(

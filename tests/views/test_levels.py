@@ -77,6 +77,30 @@ def test_a_root_is_opened_though_it_has_more_children_than_wanted() -> None:
     assert edges(in_levels(grown([ROOT, 0], [1.0, 1]), (1,))) == {0: ROOT, 1: 0}
 
 
+def test_places_of_a_further_level_go_to_the_largest_nodes() -> None:
+    """Node 1 has ten children: its eight small ones get no place before those of node 2."""
+    parents = [ROOT, 0, 0, *[1] * 10, 2, 2]
+    weights = [1.0, 1, 1, 30, 20, *[0.5] * 8, 15, 14]
+    tree = in_levels(grown(parents, weights), (2, 4))
+    assert edges(tree) == {0: ROOT, 1: 0, 2: 0, 3: 1, 4: 1, 13: 2, 14: 2}
+    whole = sum(weights)
+    assert tree.weight[1] == pytest.approx(
+        (1 + 8 * 0.5) / whole
+    )  # those without a place count here
+
+
+def test_a_node_gives_way_to_children_that_hold_most_of_it_alone() -> None:
+    """Below node 1 are nodes 2 and 3; of node 2 half is in the children that have places."""
+    parents = [ROOT, 0, 0, 1, 1, *[3] * 8]
+    weights = [1.0, 1, 9, 1, 8, 12, 11, *[4] * 6]
+    held = grown(parents, weights)
+    assert edges(in_levels(held, (2, 4))) == {0: ROOT, 1: 0, 2: 0, 3: 1, 4: 1}
+    weights[7:] = [1.0] * 6
+    assert edges(in_levels(grown(parents, weights), (2, 4))) == {
+        0: ROOT, 1: 0, 2: 0, 4: 1, 5: 1, 6: 1,
+    }  # fmt: skip
+
+
 def test_flat_topics_have_no_levels() -> None:
     with pytest.raises(UsageError, match="--arrange makes a tree"):
         in_levels(grown([ROOT, ROOT], [1, 2]), (2,))

@@ -92,9 +92,9 @@ def test_a_notebook_shows_it(run: RunDir) -> None:
 @pytest.mark.parametrize(
     ("width", "expected"),
     [
-        (105.0, ["ball goal ·", "vote law ·", "tempo choir"]),
-        (120.0, ["ball goal · vote law ·", "tempo choir"]),
-        (70.0, ["ball", "goal ·", "vote law ·", "tempo", "choir"]),
+        (90.0, ["ball goal ·", "vote law ·", "tempo choir"]),
+        (130.0, ["ball goal · vote law ·", "tempo choir"]),
+        (55.0, ["ball", "goal ·", "vote law ·", "tempo", "choir"]),
     ],
 )
 def test_lines_of_the_figure_end_where_a_part_does(

@@ -81,8 +81,8 @@ def by_name(tree: Tree, vocab: Sequence[str]) -> Tree:
 
     A branch with branches below it is mixed where more than half of its first ``NAME_WORDS`` words
     are true of less than half of it: its ``parts`` are the first words of the largest branches
-    below. A branch is also mixed if one child holds nearly all of it and is mixed itself. Nodes
-    below a mixed branch have names without parts. Parts do not change the ranking of words.
+    below. A branch is also mixed if one child holds nearly all of it and is mixed itself. The same
+    holds of a branch below a mixed one. Parts do not change the ranking of words.
 
     vocab: the words, by column. Ties by column, and between siblings by row.
     """
@@ -102,13 +102,8 @@ def by_name(tree: Tree, vocab: Sequence[str]) -> Tree:
         _part(ranking, siblings)
     named = replace(tree, ranking=ranking)
     parts: dict[int, tuple[I64, ...]] = {}
-    in_mixed: set[int] = set()
     for siblings in families:
-        above = int(tree.parent[siblings[0]])
-        if above in parts or above in in_mixed:
-            in_mixed.update(siblings.tolist())
-        else:
-            parts |= _parts_of(named, siblings, holdings)
+        parts |= _parts_of(named, siblings, holdings)
     return replace(named, parts=parts)
 
 

@@ -7,6 +7,7 @@ sets: a node holds tokens of rows, which are documents or words. theory/agreemen
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +30,10 @@ BAND = 25
 
 LEFT_OUT = "If a tenth of the documents is left out"
 """The condition under which branches come back, in place of the term *resample*."""
+
+FULL_NULL = "; corpora of shuffled words had 0%"
+QUICK_NULL = "; corpora of shuffled words had 3% to 8%"
+"""The scale of the sentences, of support from fits and of quick estimates (docs/evaluation.md)."""
 
 OTHER_RUN = "other run"
 """Name of a fit that support was measured against and that is no resample; see ``how_found``."""
@@ -196,6 +201,27 @@ def support_told(tree: Tree, depth: int | None = None, hidden: Bools | None = No
         told += " and" if place else ", and so do"
         told += f" {back[nodes].sum()} of {len(nodes)} nodes at depth {tree.depth[nodes[0]]}"
     return f"{told} (support {SUPPORTED:g} or more, {support.how})"
+
+
+def support_sentence(tree: Tree, depth: int | None = None, hidden: Bools | None = None) -> str:
+    """Return the sentence of ``support_told`` with its scale, without a full stop; "" if unknown.
+
+    The scale: the best value, and, of trees of words, the value without structure.
+    """
+    told = support_told(tree, depth, hidden)
+    if not told:
+        return ""
+    is_known = tree.vectors is None and _has_levels(tree)
+    assert tree.transfer is not None, "a sentence is told of support"
+    shuffled = "" if not is_known else FULL_NULL if tree.transfer.is_of_nodes else QUICK_NULL
+    return f"{told}. The best is 100%{shuffled}"
+
+
+def without_sentence(tree: Tree) -> Tree:
+    """Return the tree without its sentence on support, for views that tell it in its own place."""
+    if tree.transfer is None:
+        return tree
+    return replace(tree, transfer=tree.transfer._replace(how="", note=""))
 
 
 def support_lacks(tree: Tree) -> str:

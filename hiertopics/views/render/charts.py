@@ -33,9 +33,11 @@ def to_vega_lite(rows: Sequence[Mapping[str, Any]], column: str) -> dict[str, An
         }
         for row, number in zip(rows, numbers, strict=True)
     ]
+    is_any_pale = any(row["of"] < FEW_DOCUMENTS for row in rows)
     topics = list(dict.fromkeys(value["topic"] for value in values))
     return {
         "$schema": SCHEMA,
+        **({"title": {"text": "", "subtitle": PALE_TITLE}} if is_any_pale else {}),
         "data": {"values": values},
         "facet": {"field": "topic", "type": "nominal", "title": None, "sort": topics},
         "columns": PANELS,
@@ -85,15 +87,24 @@ TOLD = [
 """What a reader sees who points at a mark."""
 
 
+FEW_DOCUMENTS = 5
+"""Documents of a value below which its share is chance."""
+
+POINT = {"type": "point", "filled": True}
+PALE = {"condition": {"test": f"datum.of < {FEW_DOCUMENTS}", "value": 0.35}, "value": 1}
+PALE_TITLE = f"Pale marks rest on fewer than {FEW_DOCUMENTS} documents."
+
+
 def _lines() -> list[dict[str, Any]]:
     return [
         {"mark": {"type": "area", "opacity": 0.25}, "encoding": INTERVAL},
-        {"mark": {"type": "line", "point": True}, "encoding": {"y": SHARE, "tooltip": TOLD}},
+        {"mark": "line", "encoding": {"y": SHARE}},
+        {"mark": POINT, "encoding": {"y": SHARE, "tooltip": TOLD, "opacity": PALE}},
     ]
 
 
 def _points() -> list[dict[str, Any]]:
     return [
-        {"mark": "rule", "encoding": INTERVAL},
-        {"mark": {"type": "point", "filled": True}, "encoding": {"y": SHARE, "tooltip": TOLD}},
+        {"mark": "rule", "encoding": INTERVAL | {"opacity": PALE}},
+        {"mark": POINT, "encoding": {"y": SHARE, "tooltip": TOLD, "opacity": PALE}},
     ]

@@ -7,7 +7,7 @@ tokens at or below a node: all boxes have one width, and heights one scale. Leng
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -16,12 +16,10 @@ from hiertopics.corpus.data.naming import BETWEEN
 from hiertopics.corpus.data.tree import ROOT, Tree
 from hiertopics.views.render import View, is_weak
 from hiertopics.views.render.graphs import NO_XML
+from hiertopics.views.render.letters import shortened, text_width
 
 NAMESPACE = "http://www.w3.org/2000/svg"
 FONT, LEADING, PAD = 2.5, 3.1, 1.0
-LETTER = 0.55 * FONT
-"""About the width of a letter; SVG does not measure text."""
-
 STRIP = 5.0
 """Width of the strip of a single root. All boxes stand to the right of it."""
 
@@ -186,7 +184,7 @@ def _draw_strip(
     middle = f"translate({_told(STRIP / 2 + FONT / 3)} {_told(plan.height / 2)}) rotate(-90)"
     how = {"transform": middle, "text-anchor": "middle", "font-weight": "600"}
     words = view.label(plan.focus).name or view.words(tree, plan.focus, vocab)
-    (line, *_) = _lines(visible(words), int((plan.height - 2 * PAD) / LETTER), 1) or [""]
+    (line, *_) = _lines(visible(words), plan.height - 2 * PAD, 1) or [""]
     SubElement(group, "text", how).text = _safe(line)
 
 
@@ -208,11 +206,14 @@ def _draw_node(
         return
     share = _percent(float(tree.subtree_weight[node]))
     name, words = visible(view.label(node).name), visible(view.words(tree, node, vocab))
-    letters = int((box.width - 2 * PAD) / LETTER)
+    room = box.width - 2 * PAD
     n_lines = max(int((box.height - PAD) / LEADING), 1)
-    first = letters - len(share) - 1
-    written = _lines(name, first, n_lines) if name else []
-    written += _lines(words, first if not name else letters, n_lines - len(written))
+    first = room - FONT * text_width(f" {share}", bold=False)
+    written = _lines(name, room, n_lines, first) if name else []
+    if not written:
+        written = _lines(words, room, n_lines, first)
+    else:
+        written += _lines(words, room, n_lines - len(written), bold=False)
     top = box.y + (box.height / 2 + FONT / 3 if n_lines == 1 else PAD / 2 + FONT)
     _write(group, box.x + PAD, top, written)
     if first > 0:
@@ -268,29 +269,45 @@ def _hues(tree: Tree, view: View, plan: FigurePlan) -> dict[int, tuple[float, in
     return hues
 
 
-def _lines(text: str, letters: int, most: int) -> list[str]:
-    """Cut a text into lines of so many letters, between parts of a name or at blanks.
+def _lines(
+    text: str, room: float, most: int, first: float | None = None, *, bold: bool = True
+) -> list[str]:
+    """Cut a text into lines of a width, between parts of a name or at blanks.
 
-    A word that is too long is cut.
+    first: room of the first line, where it has less. bold: whether the first line is bold; the
+    others never are. A word that is too long is cut.
     """
-    if letters < 2:
-        return []
     found: list[str] = []
-    for word in _units(text, letters):
-        if found and len(found[-1]) + 1 + len(word) <= letters:
+
+    def fits(line: str, number: int) -> bool:
+        of_line = room if number or first is None else first
+        return FONT * text_width(line, bold=bold and number == 0) <= of_line
+
+    for word in _units(text, fits):
+        if found and fits(f"{found[-1]} {word}", len(found) - 1):
             found[-1] += f" {word}"
         elif len(found) < most:
             found.append(word)
         else:
             break
-    return [line if len(line) <= letters else f"{line[: letters - 1]}…" for line in found]
+    rooms = [room if first is None else first, *[room] * len(found)]
+    cut = [
+        shortened(line, rooms[number] / FONT, bold=bold and number == 0)
+        for number, line in enumerate(found)
+    ]
+    return cut if all(cut) else []
 
 
-def _units(text: str, letters: int) -> Iterator[str]:
-    """Yield what a line holds whole: a part of a name with what stands behind it, or a word."""
+def _units(text: str, fits: Callable[[str, int], bool]) -> Iterator[str]:
+    """Yield what a line holds whole: a part of a name with what stands behind it, or a word.
+
+    fits: whether a text has room on a line, by its number. Only the first part stands on the first
+    line in any case.
+    """
     *first, last = text.split(BETWEEN)
-    for part, end in (*((part, BETWEEN.rstrip()) for part in first), (last, "")):
-        if first and len(part + end) <= letters:
+    parts = (*((part, BETWEEN.rstrip()) for part in first), (last, ""))
+    for number, (part, end) in enumerate(parts):
+        if first and fits(part + end, number):
             yield part + end
         elif words := part.split():
             yield from words[:-1]

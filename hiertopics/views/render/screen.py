@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from hiertopics.base.visible import Line, steady
+from hiertopics.base.visible import SENTENCE, Line, steady
 
 if TYPE_CHECKING:
     from hiertopics.views.render.records import Grid
@@ -27,13 +27,14 @@ LEAST_TEXT = 20
 
 
 def show_lines(lines: Iterable[Line], *, err: bool = False) -> None:
-    """Write lines, each cut at the terminal's edge."""
+    """Write lines, each cut at the terminal's edge; sentences are wrapped instead."""
     console = Console(file=sys.stderr if err else sys.stdout, highlight=False, emoji=False)
     for line in lines:
         text = Text()
         for span in line:
             text.append(steady(span.text), STYLES.get(span.look, ""))
-        console.print(text, no_wrap=True, overflow="ellipsis")
+        wraps = any(span.look == SENTENCE for span in line)
+        console.print(text, no_wrap=not wraps, overflow="fold" if wraps else "ellipsis")
 
 
 def show_table(grid: Grid) -> None:

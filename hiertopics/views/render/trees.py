@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from hiertopics.base.visible import Line, Span, plain, visible
-from hiertopics.corpus.data.support import support_told
+from hiertopics.base.visible import SENTENCE, Line, Span, plain, visible
+from hiertopics.corpus.data.support import support_sentence, support_told
 from hiertopics.corpus.data.tree import ROOT, Tree, hidden_nodes
 from hiertopics.views.render import View, comes_back, is_weak, share
 
@@ -20,7 +20,8 @@ def to_text(tree: Tree, vocab: Sequence[str], view: View, limit: int | None = No
     Of several chains also the probability of the node's split, and of a tree that was held against
     others how many of them found the node again; a root has neither to speak of.
 
-    Top documents of a node and remarks, where the view has them, follow on lines of their own.
+    Top documents of a node and remarks, where the view has them, follow on lines of their own. The
+    last line is the sentence on support, where support was measured.
 
     limit: most lines; the rest is counted in a last one.
     """
@@ -34,8 +35,8 @@ def to_lines(tree: Tree, vocab: Sequence[str], view: View, limit: int | None = N
         lines = [*lines[:limit], [Span(f"... and {len(lines) - limit} more", "aside")]]
     if tree.arrangement is not None:
         lines.insert(0, [Span(tree.arrangement.note, "aside")])
-    if told := support_told(tree, view.depth, hidden_nodes(tree, view.labels)):
-        lines.insert(0, [Span(told, "aside")])
+    if told := support_sentence(tree, view.depth, hidden_nodes(tree, view.labels)):
+        lines.append([Span(told, SENTENCE)])
     return lines
 
 

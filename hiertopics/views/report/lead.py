@@ -11,7 +11,7 @@ from scipy import sparse
 from hiertopics.base.arrays import F64, I64, Bools
 from hiertopics.corpus.data.columns import binned, moments
 from hiertopics.corpus.data.corpus import Tags
-from hiertopics.corpus.data.support import support_lacks, support_told
+from hiertopics.corpus.data.support import support_lacks, support_sentence
 from hiertopics.corpus.data.tree import NONE, ROOT, Labels, Tree, hidden_nodes
 from hiertopics.views.render import comes_back
 from hiertopics.views.report.documents import Shares
@@ -131,7 +131,7 @@ def _largest(lead_input: LeadInput, branches: I64) -> list[Piece]:
 
 
 def _support(lead_input: LeadInput) -> list[Piece]:
-    told = support_told(lead_input.tree, hidden=lead_input.hidden)
+    told = support_sentence(lead_input.tree, hidden=lead_input.hidden)
     if not told and (lacks := support_lacks(lead_input.tree)):
         told = f"{lacks}; hiertopics support RUN measures it"
     return [f"{told}."] if told else []

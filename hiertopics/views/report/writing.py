@@ -13,6 +13,7 @@ from hiertopics.base import files
 from hiertopics.base.errors import UsageError
 from hiertopics.base.visible import in_letters, steady, visible
 from hiertopics.corpus.data.naming import in_order, in_parts
+from hiertopics.corpus.data.support import without_sentence
 from hiertopics.corpus.formats.trust import trusts
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir, opened
@@ -110,9 +111,10 @@ def made_page(
         tree = in_levels(tree, parse_cut(request.cut))
     labels = labels_of(run, tree, quiet=True)
     view = View(n_words=PLAIN_WORDS, labels=labels)
-    lists = to_lists(tree, run.vocab, view)
+    plain = without_sentence(tree)  # the paragraph has it
+    lists = to_lists(plain, run.vocab, view)
     if len(lists) > PLAIN_PART * request.limit:
-        lists = to_lists(tree, run.vocab, view._replace(min_docs=few_documents(tree)))
+        lists = to_lists(plain, run.vocab, view._replace(min_docs=few_documents(tree)))
     backend = str(run.manifest["backend"])
     overhead = len(html_of("", "", lists, {}).encode()) + 1000
     box = gather(run, other, request, overhead)

@@ -89,7 +89,9 @@ class Data {
       }
     }
     this.branch = this.branches();
+    this.every = this.children;
     this.planCut();
+    this.shown = new Set(this.opening);
     this.readDocuments();
     /** @type {Column[]} */
     this.columns = (parts.columns || []).map((column) => ({
@@ -101,45 +103,28 @@ class Data {
     if (this.groups) this.groups.first = firsts(this.groups.n);
   }
 
-  /** Order the nodes with children by when they open: again and again the largest of those that stand. */
-  planCut() {
-    this.every = this.children;
-    this.opening = [];
-    const { below } = this.nodes;
-    const waiting = this.roots.filter((node) => this.every[node].length);
-    if (this.roots.length === 1 && waiting.length) waiting.splice(0, 1, ...this.every[this.roots[0]].filter((node) => this.every[node].length));
-    while (waiting.length) {
-      const at = waiting.reduce((best, node, i) => (below[node] > below[waiting[best]] ? i : best), 0);
-      const [node] = waiting.splice(at, 1);
-      this.opening.push(node);
-      waiting.push(...this.every[node].filter((child) => this.every[child].length));
-    }
+  /** Order the nodes by when a cut shows them: what stands below a single root, or the roots, at once, then the largest first. */
+  planCut(by = "tokens") {
+    const size = by === "documents" ? this.nodes.branch_docs : this.nodes.below;
+    const first = this.roots.length === 1 ? [...this.roots, ...this.every[this.roots[0]]] : this.roots;
+    const isFirst = new Set(first);
+    // A node is at least as large as those below it, and stands before them.
+    const later = [...size.keys()].filter((node) => !isFirst.has(node)).sort((a, b) => size[b] - size[a] || a - b);
+    this.fewest = first.length;
+    this.opening = [...first, ...later];
   }
 
-  /** Cut the tree: only the first so many nodes with children are open. @param {number} n */
+  /** Cut the tree: only the first so many nodes are shown. @param {number} n */
   cut(n) {
-    const closed = new Set(this.opening.slice(n));
-    this.children = this.every.map((children, node) => (closed.has(node) ? [] : children));
-  }
-
-  /** The nodes that the cut tree shows. */
-  get nShown() {
-    let n = this.roots.length;
-    const waiting = [...this.roots];
-    while (waiting.length) {
-      const children = this.children[waiting.pop()];
-      n += children.length;
-      waiting.push(...children);
-    }
-    return n;
+    this.shown = new Set(this.opening.slice(0, n));
+    this.children = this.every.map((children) => children.filter((child) => this.shown.has(child)));
   }
 
   /** The node itself, or the nearest one above that the cut tree shows. @param {number} node */
   shownAt(node) {
-    if (node < 0) return node;
-    const path = this.pathTo(node);
-    const last = path.findIndex((above) => !this.children[above].length);
-    return last < 0 ? node : path[last];
+    let at = node;
+    while (at >= 0 && !this.shown.has(at)) at = this.nodes.parent[at];
+    return at;
   }
 
   /** Number the branches: what stands below a single root, or the roots; a single root is -1. */

@@ -31,6 +31,20 @@ function inkColour(data, node) {
   return branch < 0 ? "#7d8899" : colour(hueOf(branch), 0.45, 0.52);
 }
 
+/** Documents below which the share of a value is chance: its bar is pale, and says so. */
+const FEW_DOCUMENTS = 5;
+const PALE = 0.35;
+
+/** What a title adds of a bar that rests on few documents. */
+function restsOn(total) {
+  return total < FEW_DOCUMENTS ? `; pale: it rests on ${count(total, "document")} alone` : "";
+}
+
+/** The sentence below bars of which some are pale. */
+function paleHint(isAny) {
+  return isAny && h("p", { class: "hint" }, `Pale bars rest on fewer than ${FEW_DOCUMENTS} documents.`);
+}
+
 function drawing(width, height, label, ...children) {
   return s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label, "font-size": 11 }, children);
 }
@@ -39,7 +53,7 @@ function write(x, y, text, more = {}) {
   return s("text", { x, y, fill: "currentColor", ...more }, text);
 }
 
-/** Bars side by side, in the order of their values: years. rows: {value, n, title}. */
+/** Bars side by side, in the order of their values: years. rows: {value, n, title, pale}. */
 function columnChart(rows, width, label, fill, tell) {
   const [high, left, base] = [150, 46, 128];
   const most = Math.max(...rows.map((row) => row.n), 1e-12);
@@ -48,7 +62,7 @@ function columnChart(rows, width, label, fill, tell) {
   const bars = rows.map((row, i) => {
     const height = (row.n / most) * (base - 14);
     return [
-      s("rect", { x: (left + i * step + step * 0.1).toFixed(2), y: (base - height).toFixed(2), width: (step * 0.8).toFixed(2), height: height.toFixed(2), fill }, s("title", {}, row.title)),
+      s("rect", { x: (left + i * step + step * 0.1).toFixed(2), y: (base - height).toFixed(2), width: (step * 0.8).toFixed(2), height: height.toFixed(2), fill, "fill-opacity": row.pale ? PALE : null }, s("title", {}, row.title)),
       i % every === 0 && write((left + (i + 0.5) * step).toFixed(1), base + 14, visible(row.value), { "text-anchor": "middle" }),
     ];
   });
@@ -67,7 +81,7 @@ function rowChart(rows, width, label, tell) {
     const long = (Math.abs(row.n) / most) * room;
     return [
       write(left - 6, y + 12, visible(row.value).slice(0, Math.floor(left / 6)), { "text-anchor": "end" }),
-      s("rect", { x: left, y: y + 2, width: long.toFixed(2), height: step - 5, fill: row.fill, "fill-opacity": row.n < 0 ? 0.4 : 1 }, s("title", {}, row.title || "")),
+      s("rect", { x: left, y: y + 2, width: long.toFixed(2), height: step - 5, fill: row.fill, "fill-opacity": row.pale ? PALE : row.n < 0 ? 0.4 : 1 }, s("title", {}, row.title || "")),
       row.tick !== undefined && row.tick <= most && s("path", { d: `M${(left + (row.tick / most) * room).toFixed(2)} ${y}v${step - 1}`, stroke: "currentColor", "stroke-width": 1.5 }),
       write((left + long + 5).toFixed(1), y + 12, tell(row.n)),
     ];

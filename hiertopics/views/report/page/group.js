@@ -35,13 +35,16 @@ function groupView(page, g) {
     }
   }
   const main = mainOf(page, g);
-  const chart = () => rowChart(main.map(({ node, share }) => ({ value: page.labels.called(node, 3), n: share, fill: inkColour(data, node) })), 560, "Topics of a group", percent);
+  const n = groups.n_docs[g];
+  const isPale = n < FEW_DOCUMENTS;
+  const titleOf = (share) => `${percent(share)} of its words${restsOn(n)}`;
+  const chart = () => rowChart(main.map(({ node, share }) => ({ value: page.labels.called(node, 3), n: share, fill: inkColour(data, node), pale: isPale, title: titleOf(share) })), 560, "Topics of a group", percent);
   return [
     h("p", { class: "kind" }, h("a", { href: "#groups" }, "Groups")),
     h("h2", {}, told(name)),
-    h("dl", { class: "facts" }, h("div", {}, h("dt", {}, "documents"), h("dd", {}, whole.format(groups.n_docs[g])))),
+    h("dl", { class: "facts" }, h("div", {}, h("dt", {}, "documents"), h("dd", {}, whole.format(n)))),
     section("Its topics", takeaway("group", { svg: chart, csv: () => [["group", "node", "share"], ...main.map(({ node, share }) => [name, data.nodes.id[node], share])] }),
-      h("ul", { class: "meters wide" }, main.map(({ node, share }) => meter(topicLink(page, node, 5), share, percent(share), inkColour(data, node))))),
+      h("ul", { class: "meters wide" }, main.map(({ node, share }) => meter(topicLink(page, node, 5), share, percent(share), inkColour(data, node), { pale: isPale, title: titleOf(share) }))), paleHint(isPale)),
     groups.similar[g].length > 0 && section("Groups most like it", null, h("ul", { class: "links" }, groups.similar[g].map(([other, affinity]) => {
       const place = groups.name.indexOf(other);
       return h("li", {}, place >= 0 ? h("a", { href: `#g${place}` }, told(other)) : told(other), ` ${affinity.toFixed(2)}`);

@@ -42,9 +42,10 @@ class Page {
     const { card, parts } = { card: this.data.card, parts: this.data.parts };
     const kinds = { flat: "topic", arranged: "topic", tree: "topic" };
     const size = this.data.tree.kind === "arranged" ? parts.nodes.id.filter((id) => typeof id === "number").length : this.data.n;
-    const line = [card.backend, count(card.corpus.n_docs, "document"), count(size, kinds[this.data.tree.kind]), inOneLine(card)].filter(Boolean);
+    // What the paragraph tells is not told twice.
+    const line = [card.backend, count(card.corpus.n_docs, "document"), count(size, kinds[this.data.tree.kind]), !parts.lead && inOneLine(card)].filter(Boolean);
     this.input = h("input", { id: "query", type: "search", placeholder: "Words or names", "aria-label": "Search topics and documents", autocomplete: "off", spellcheck: "false", oninput: () => this.searched() });
-    this.lead = h("p", { class: "lead" });
+    this.lead = document.getElementById("lead");
     this.drawLead();
     this.save = h("button", { class: "save", hidden: true, onclick: () => download("labels.csv", csvText(this.labels.rows()), "text/csv") }, "Save labels.csv");
     this.saveEdits = h("button", { class: "save", hidden: true, onclick: () => download("edits.yaml", this.edits.text(), "application/yaml") }, "Save edits.yaml");
@@ -52,7 +53,7 @@ class Page {
       .filter(Boolean).map(([hash, text]) => h("a", { href: `#${hash}`, onclick: () => this.input.value && this.search("") }, text)));
     document.getElementById("head").append(
       h("div", { class: "title" }, h("h1", {}, told(parts.title)), h("p", { class: "sub" }, line.join(" · "))),
-      h("div", { class: "bar" }, this.nav, this.save, this.saveEdits, h("form", { role: "search", onsubmit: (event) => event.preventDefault() }, this.input)), this.lead);
+      h("div", { class: "bar" }, this.nav, this.save, this.saveEdits, h("form", { role: "search", onsubmit: (event) => event.preventDefault() }, this.input)));
     addEventListener("keydown", (event) => {
       const inField = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
       if (event.key === "/" && !inField && !event.ctrlKey && !event.metaKey) {
@@ -65,8 +66,19 @@ class Page {
   /** Write the paragraph above the map; topics are links, called as a reader calls them. */
   drawLead() {
     const pieces = this.data.parts.lead || [];
-    this.lead.replaceChildren(...pieces.map((piece) => (typeof piece === "number" ? h("a", { href: `#t${this.data.nodes.id[piece]}` }, told(this.labels.called(piece, 5))) : visible(piece))));
-    this.lead.hidden = !pieces.length;
+    const named = new Set();
+    const link = (node) => {
+      const n = named.has(node) ? APART : NAME_WORDS;
+      named.add(node);
+      return h("a", { href: `#t${this.data.nodes.id[node]}` }, told(this.labels.called(node, n)));
+    };
+    this.lead.replaceChildren(...pieces.map((piece) => (typeof piece === "number" ? link(piece) : visible(piece))));
+    this.showLead();
+  }
+
+  /** The paragraph tells of the whole: it stands above the map where nothing else is looked at. */
+  showLead() {
+    this.lead.hidden = !this.lead.childNodes.length || Boolean(this.address());
   }
 
   /** Take the words and texts of documents, and show them where they are looked at. */
@@ -105,7 +117,8 @@ class Page {
   watchWidth() {
     let width = 0;
     const head = document.getElementById("head");
-    new ResizeObserver(() => document.documentElement.style.setProperty("--head", `${head.offsetHeight + 32}px`)).observe(head);
+    const above = new ResizeObserver(() => document.documentElement.style.setProperty("--head", `${head.offsetHeight + this.lead.offsetHeight + 32}px`));
+    for (const element of [head, this.lead]) above.observe(element);
     new ResizeObserver(() => {
       const now = this.detail.clientWidth;
       if (width && Math.abs(now - width) > 20) this.route(false);
@@ -124,6 +137,7 @@ class Page {
     this.showWidth();
     const result = this.finder.find(this.input.value);
     this.terms = result ? result.terms : [];
+    const hasWord = result && new Set([...result.words].map((node) => this.data.shownAt(node)));
     if (result) result.nodes = [...new Set(result.nodes.map((node) => this.data.shownAt(node)))];
     this.map.hits = result ? new Set(result.nodes.flatMap((node) => this.data.pathTo(node))) : null;
     this.map.draw(true);
@@ -136,19 +150,22 @@ class Page {
     }
     const { nodes, docs } = result;
     say(`${count(nodes.length, "topic")}, ${count(docs.length, "document")} found`);
-    const largest = this.data.largestFirst(nodes);
+    const bySize = this.data.largestFirst(nodes);
+    const largest = [...bySize.filter((node) => hasWord.has(node)), ...bySize.filter((node) => !hasWord.has(node))];
     this.found.replaceChildren(
       h("div", { class: "blockhead" }, h("h2", { id: "counts" }, `${count(nodes.length, "topic")}, ${count(docs.length, "document")}`), h("button", { class: "small", onclick: () => this.search("") }, "Clear")),
       nodes.length > 0 && longList("Topics found", nodes.length, 44, (i) => [h("a", { class: "topic", href: `#t${this.data.nodes.id[largest[i]]}` }, marked(this.foundText(largest[i]), this.terms)), h("span", { class: "share" }, this.data.sizeText(largest[i]))]) || "",
       docs.length > 0 && longList("Documents found", docs.length, ROW, (i) => documentRow(this, docs[i], null, this.data.docs.home[docs[i]], this.terms)) || "");
   }
 
-  /** Name and words of a node, those with a term first. */
+  /** Name and words of a node, those with a term first: terms before words that contain one. */
   foundText(node) {
     const words = this.data.nodes.words[node].map((id) => this.data.words[id]);
+    const rank = (word) => Number(!this.terms.some((term) => Search.asWord(word.toLowerCase(), term)));
     const hit = (word) => this.terms.some((term) => word.toLowerCase().includes(term));
     const name = this.labels.of(node).name;
-    return [...(name ? [`${name}:`] : []), ...words.filter(hit).slice(0, 4), ...words.filter((word) => !hit(word)).slice(0, 5)].join(" ");
+    const hits = words.filter(hit).sort((a, b) => rank(a) - rank(b));
+    return [...(name ? [`${name}:`] : []), ...hits.slice(0, 4), ...words.filter((word) => !hit(word)).slice(0, 5)].join(" ");
   }
 
   address() {
@@ -188,6 +205,7 @@ class Page {
       else link.removeAttribute("aria-current");
     }
     this.showWidth();
+    this.showLead();
     const home = this.data.shownAt(this.homeOf(address, node));
     this.map.show(home);
     this.outline.show(home);
@@ -229,10 +247,10 @@ class Page {
       parts.tree.note && h("p", { class: "note" }, visible(parts.tree.note), "."),
       !parts.lead && parts.tree.come_back && h("p", { class: "note" }, visible(parts.tree.come_back), "."),
       h("dl", { class: "facts" }, [
-        [whole.format(card.corpus.n_docs), "documents"], [whole.format(data.n), data.tree.kind === "flat" ? "topics" : "nodes"],
+        !parts.lead && [whole.format(card.corpus.n_docs), "documents"], !parts.lead && [whole.format(data.n), data.tree.kind === "flat" ? "topics" : "nodes"],
         data.tree.kind !== "flat" && [whole.format(deepest), deepest === 1 ? "level" : "levels"],
         data.tree.values === "probability" && [whole.format(card.corpus.n_words), "different words"],
-        data.tree.values === "probability" && [whole.format(card.corpus.n_tokens), "words in all"],
+        !parts.lead && data.tree.values === "probability" && [whole.format(card.corpus.n_tokens), "words in all"],
       ].filter(Boolean).map(([value, what]) => h("div", {}, h("dt", {}, what), h("dd", {}, value)))),
       timeBlock(this),
       agreementBlock(this),

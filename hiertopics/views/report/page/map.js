@@ -1,35 +1,79 @@
 // The map of topics: an icicle, roots on the left, heights by documents or tokens.
 
-const LEAST_HIGH = 15;
+const LEAST_HIGH = 13;
 /** Share of the map that boxes of joined topics may take. */
 const MOST_JOINED = 0.1;
 const STRIP = 28;
 const LANE = 190;
 const NARROW = 112;
+/** Width of a lane of the first topics where there are too many of them for wider ones. */
+const LEAST_WIDE = 44;
 
-/** Return what a line holds whole: a part of a name with what stands behind it, or a word. */
-function units(text, letters) {
+/** Return where each of n lanes ends: stretches of sizes whose sums are as equal as their order allows. */
+function laneEnds(sizes, n) {
+  const sum = sizes.reduce((total, size) => total + size, 0);
+  const ends = [];
+  let [at, before] = [0, 0];
+  for (let lane = 1; lane < n; lane++) {
+    const goal = (sum * lane) / n;
+    const most = sizes.length - (n - lane);
+    before += sizes[at++];
+    while (at < most && before + sizes[at] / 2 <= goal) before += sizes[at++];
+    ends.push(at);
+  }
+  return [...ends, sizes.length];
+}
+
+/** Return stretches of sizes, one for each lane, with the place of the first and their sum. */
+function lanesOf(sizes, n) {
+  let first = 0;
+  return laneEnds(sizes, n).map((end) => {
+    const own = sizes.slice(first, end);
+    const lane = { first, sizes: own, size: own.reduce((total, size) => total + size, 0) };
+    first = end;
+    return lane;
+  });
+}
+
+const pen = document.createElement("canvas").getContext("2d");
+
+/** Return how wide a text of the map is in pixels; bold letters are wider than others. */
+function widthOf(text, isBold) {
+  pen.font = `${isBold ? 600 : 400} 11px system-ui, sans-serif`;
+  return pen.measureText(text).width;
+}
+
+/** Return what a line holds whole: a part of a name with what stands behind it, or a word. Only the first part stands on the first line in any case. */
+function units(text, fits) {
   const parts = text.split(BETWEEN);
   return parts.flatMap((part, i) => {
     const end = i < parts.length - 1 ? BETWEEN.trimEnd() : "";
-    if (parts.length > 1 && part.length + end.length <= letters) return [part + end];
+    if (parts.length > 1 && fits(part + end, i)) return [part + end];
     const words = part.split(" ");
     return [...words.slice(0, -1), words.at(-1) + end];
   });
 }
 
-/** Cut a text into lines of so many letters, between parts of a name or at blanks. */
-function lines(text, letters, most) {
+/** Return as much of a text as there is room for, with a mark where it is cut. */
+function shortened(text, room, isBold) {
+  if (widthOf(text, isBold) <= room) return text;
+  let n = text.length - 1;
+  while (n > 1 && widthOf(`${text.slice(0, n)}…`, isBold) > room) n--;
+  return `${text.slice(0, n)}…`;
+}
+
+/** Cut a text into lines of a width, between parts of a name or at blanks. isBold: of which lines, by number. */
+function lines(text, room, most, isBold) {
   const found = [];
-  for (const word of units(text, letters)) {
+  for (const word of units(text, (unit, line) => widthOf(unit, isBold(line)) <= room)) {
     const last = found.length - 1;
-    if (last >= 0 && found[last].length + word.length < letters) found[last] += ` ${word}`;
+    if (last >= 0 && widthOf(`${found[last]} ${word}`, isBold(last)) <= room) found[last] += ` ${word}`;
     else if (found.length < most) found.push(word);
     else break;
   }
   const mark = BETWEEN.trimEnd();
   if (found.length && found.at(-1).endsWith(mark)) found.push(found.pop().slice(0, -mark.length));
-  return found.map((line) => (line.length > letters ? `${line.slice(0, Math.max(letters - 1, 1))}…` : line));
+  return found.map((line, i) => shortened(line, room, isBold(i)));
 }
 
 /** The icicle with its crumbs. */
@@ -48,26 +92,26 @@ class TopicMap {
     labels.listeners.push(() => this.draw(true));
   }
 
-  /** The slider that opens nodes, the largest first; all of them at the right end. */
+  /** The slider that shows more nodes, the largest first; all of them at the right end. */
   makeCutter() {
     const { data } = this;
-    const most = data.opening.length;
-    if (!most) return null;
+    if (data.fewest === data.n) return null;
     const out = h("output", { for: "cut" });
-    const say = (input) => {
-      const text = count(data.nShown, "topic");
+    const say = () => {
+      const text = count(data.shown.size, "topic");
       out.textContent = text;
       input.setAttribute("aria-valuetext", text);
     };
-    const input = h("input", { id: "cut", type: "range", min: 0, max: most, step: 1, value: most, "aria-label": "Fewer or more topics", oninput: (event) => {
-      data.cut(Number(event.target.value));
+    const input = h("input", { id: "cut", type: "range", min: data.fewest, max: data.n, step: 1, value: data.n, "aria-label": "Fewer or more topics", oninput: () => this.cut() });
+    this.cut = () => {
+      data.cut(Number(input.value));
       this.focus = data.shownAt(this.focus);
       this.skipped = 0;
-      say(input);
+      say();
       this.draw(true);
       this.onCut();
-    } });
-    say(input);
+    };
+    say();
     return h("div", { class: "slider cutter" }, h("label", { for: "cut" }, "fewer"), input, h("span", { "aria-hidden": "true" }, "more topics"), out);
   }
 
@@ -124,7 +168,9 @@ class TopicMap {
     this.tools.replaceChildren(
       choice("Area of a topic", [["documents", "by documents"], ["tokens", data.tree.values === "loading" ? "by rows" : "by words"]], this.by, (by) => {
         this.by = by;
-        this.draw(true);
+        data.planCut(by);
+        if (data.shown.size < data.n) this.cut();
+        else this.draw(true);
       }),
       takeaway("map", {
         svg: () => this.drawn(1000, 620, false, true),
@@ -159,54 +205,70 @@ class TopicMap {
     return Math.min(deepest + 1, most);
   }
 
-  /** Place what the map is zoomed to in lanes, as few as show most of it; areas stay comparable. */
+  /** Place what the map is zoomed to in lanes: every topic with its true area, and nothing is cut. */
   placeFirst(focus, strip, page) {
     const children = this.sorted(focus).slice(this.skipped);
-    const sum = children.reduce((total, child) => total + this.size(child), 0);
-    const whole = Math.max(sum, focus === ROOT || this.skipped ? 0 : this.size(focus), 1e-12);
-    const width = page.width - strip;
-    const most = Math.max(Math.floor(width / (width < 500 ? NARROW : LANE)), 1);
-    let plan = this.inLanes(children, whole, 1, page.high);
-    for (let n = 2; n <= most && plan.left > 0.1 * sum; n++) plan = this.inLanes(children, whole, n, page.high);
-    const lane = width / plan.n;
-    let levels = Math.max(Math.min(this.levelsBelow(focus, 99) - 1, Math.floor(lane / (plan.n > 1 ? 95 : 130))), 1);
-    const at = (i, drawn = page) => ({ ...page, ...drawn, levels, left: strip + i * lane, right: strip + (i + 1) * lane, column: lane / levels });
+    if (!children.length) return;
+    const sizes = children.map((child) => Math.max(this.size(child), 1e-12));
+    const sum = sizes.reduce((total, size) => total + size, 0);
+    const whole = Math.max(sum, focus === ROOT || this.skipped ? 0 : this.size(focus));
+    const [width, high] = [page.width - strip, (page.high * sum) / whole];
+    const plan = this.planned(sizes, width, high);
+    const narrowest = Math.min(...plan.lanes.map((lane) => (width * lane.size) / sum));
+    let levels = Math.max(Math.min(this.levelsBelow(focus, 99) - 1, Math.floor(narrowest / (plan.lanes.length > 1 ? 95 : 130))), 1);
+    const most = (MOST_JOINED - plan.left / sum) * width * page.high;
     // A level most of which would be joined says nothing: the one above it gets its room.
     let drawn = null;
     do {
       if (drawn) levels -= 1;
       drawn = { parts: [], areas: [] };
-      for (const { child, i, y, high } of plan.placed) this.placeNode(child, 0, y, high, at(i, drawn));
-    } while (levels > 1 && drawn.areas.reduce((total, area) => total + area, 0) > MOST_JOINED * width * page.high);
+      this.placeLanes(focus, children, plan, { ...page, ...drawn, levels, strip, scale: width / sum, tall: high });
+    } while (levels > 1 && drawn.areas.reduce((total, area) => total + area, 0) > most);
     page.parts.push(...drawn.parts);
-    const rest = children.slice(plan.placed.length);
-    if (!rest.length) return;
-    this.next = this.skipped + plan.placed.length;
-    page.parts.push(this.joined(focus, rest, this.next, at(plan.n - 1).left, plan.end, page.high - plan.end, at(plan.n - 1)));
+    this.next = plan.shown < children.length ? this.skipped + plan.shown : 0;
   }
 
-  /** Try so many lanes; left: the size of what would be too low and is joined at the end. */
-  inLanes(children, whole, n, high) {
-    const scale = (n * high * (n > 1 ? 0.97 : 1)) / whole;
-    const attempt = (room) => {
-      const placed = [];
-      let [i, y] = [0, 0];
-      for (const child of children) {
-        const tall = Math.min(this.size(child) * scale, high);
-        if (tall < LEAST_HIGH && placed.length) break;
-        if (y > 0 && y + tall > (i === n - 1 ? room : high) + 0.01) {
-          if (i === n - 1) break;
-          [i, y] = [i + 1, 0];
-        }
-        placed.push({ child, i, y, high: tall });
-        y += tall;
-      }
-      return { n, placed, end: i === n - 1 ? y : 0 };
-    };
-    let plan = attempt(high);
-    if (plan.placed.length < children.length) plan = attempt(high - LEAST_HIGH);
-    const left = children.slice(plan.placed.length).reduce((total, child) => total + this.size(child), 0);
-    return { ...plan, left };
+  /** Draw lanes side by side, each as wide as what it holds; the last box may join the smallest topics. */
+  placeLanes(focus, children, plan, page) {
+    let left = page.strip;
+    for (const lane of plan.lanes) {
+      const right = left + lane.size * page.scale;
+      const own = { ...page, left, right, column: (right - left) / page.levels };
+      let y = 0;
+      lane.sizes.forEach((size, i) => {
+        const [place, high] = [lane.first + i, (page.tall * size) / lane.size];
+        if (place < plan.shown) this.placeNode(children[place], 0, y, high, own);
+        else page.parts.push(this.joined(focus, children.slice(plan.shown), this.skipped + plan.shown, left, y, high, own));
+        y += high;
+      });
+      left = right;
+    }
+  }
+
+  /** Divide topics among lanes, as few as show all of them; too small ones are joined, a tenth of the area at most. */
+  planned(sizes, width, high) {
+    const sum = sizes.reduce((total, size) => total + size, 0);
+    const usual = Math.max(Math.floor(width / (width < 500 ? NARROW : LANE)), 1);
+    const most = Math.min(Math.max(usual, Math.floor(width / LEAST_WIDE)), sizes.length);
+    let best = null;
+    for (let n = 1; n <= most && (n <= usual || best.left > MOST_JOINED * sum); n++) {
+      const plan = this.inLanes(sizes, n, high);
+      // Of boxes that are all too low those of more lanes are the least flat.
+      if (!best || plan.left < best.left || (n > usual && plan.left === best.left)) best = plan;
+      if (!best.left) break;
+    }
+    let { shown, left } = best;
+    while (left > MOST_JOINED * sum) left -= sizes[shown++];
+    if (sizes.length - shown === 1) [shown, left] = [sizes.length, 0];
+    const items = left > 0 ? [...sizes.slice(0, shown), left] : sizes.slice(0, shown);
+    return { shown, left, lanes: lanesOf(items, Math.min(best.n, items.length)) };
+  }
+
+  /** Try so many lanes; shown: how many topics are high enough; left: the size of the others. */
+  inLanes(sizes, n, high) {
+    const low = lanesOf(sizes, n).flatMap((lane) => lane.sizes.map((size) => (high * size) / lane.size < LEAST_HIGH)).indexOf(true);
+    const shown = low < 0 ? sizes.length : Math.max(low, 1);
+    return { n, shown, left: sizes.slice(shown).reduce((total, size) => total + size, 0) };
   }
 
   placeNode(node, level, y, high, page) {
@@ -234,7 +296,7 @@ class TopicMap {
     const rest = children.slice(next);
     if (!rest.length) return;
     const left = rest.reduce((total, child) => total + tall(child), 0);
-    if (rest.length === 1 && left >= 8) this.placeNode(rest[0], level, at, left, page);
+    if (rest.length === 1) this.placeNode(rest[0], level, at, left, page);
     else {
       const x = page.left + level * page.column;
       page.areas.push(left * (page.right - x));
@@ -246,23 +308,23 @@ class TopicMap {
     const { data, labels } = this;
     const fill = areaColour(data, node, page.inDark);
     const name = labels.of(node).name;
-    const letters = Math.floor((wide - 12) / 6.9);
-    const room = high < 12 ? 0 : Math.max(Math.floor((high - 8) / 14), 1);
+    const most = high < 12 ? 0 : Math.max(Math.floor((high - 8) / 14), 1);
     const text = visible(name || data.nameOf(node, 8));
-    const written = lines(text, letters, room);
+    const isBold = (line) => Boolean(name) || line === 0;
+    const written = lines(text, wide - (hasMore ? 22 : 14), most, isBold);
     const dim = this.hits && !this.hits.has(node);
     const title = `[${data.nodes.id[node]}] ${visible(labels.called(node, 8))}: ${count(data.nodes.branch_docs[node], "document")}, ${percent(data.nodes.below[node])} of all words`;
     return s("g", { class: page.paper ? null : `box${node === this.chosen ? " chosen" : ""}`, "data-node": page.paper ? null : node, opacity: dim ? 0.3 : null, onclick: page.paper ? null : () => this.clicked(node) },
       s("title", {}, title),
       s("rect", { x: (x + 0.75).toFixed(2), y: (y + 0.75).toFixed(2), width: Math.max(wide - 1.5, 0.5).toFixed(2), height: Math.max(high - 1.5, 0.5).toFixed(2), rx: 3, fill }),
-      written.map((line, i) => s("text", { x: (x + 7).toFixed(1), y: (high < 22 ? y + high / 2 + 4 : y + 15 + i * 14).toFixed(1), fill: page.inDark ? "#eef2f6" : "#14202e", "font-weight": name || i === 0 ? 600 : null }, line)),
+      written.map((line, i) => s("text", { x: (x + 7).toFixed(1), y: (high < 22 ? y + high / 2 + 4 : y + 15 + i * 14).toFixed(1), fill: page.inDark ? "#eef2f6" : "#14202e", "font-weight": isBold(i) ? 600 : null }, line)),
       hasMore && high >= 12 && s("text", { x: (x + wide - 12).toFixed(1), y: (y + high / 2 + 4).toFixed(1), fill: page.inDark ? "#eef2f6" : "#14202e" }, "›"));
   }
 
   /** What the map is zoomed to: a strip on its left that leads back. */
   stripe(node, high, page) {
     const { data } = this;
-    const text = visible(this.labels.called(node, 6)).slice(0, Math.floor(high / 7));
+    const text = shortened(visible(this.labels.called(node, 6)), high - 8, true);
     return s("g", { class: page.paper ? null : `box${node === this.chosen ? " chosen" : ""}`, "data-node": page.paper ? null : node, onclick: page.paper ? null : () => this.clicked(node) },
       s("title", {}, `[${data.nodes.id[node]}] ${visible(this.labels.called(node, 8))}: ${count(data.nodes.branch_docs[node], "document")}`),
       s("rect", { x: 0.75, y: 0.75, width: STRIP - 2.5, height: high - 1.5, rx: 3, fill: areaColour(data, node, page.inDark) }),

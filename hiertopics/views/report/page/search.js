@@ -27,44 +27,59 @@ class Search {
     return this.low;
   }
 
-  /** Return the topics and documents that hold every term, in their own order. @param {string} query */
+  /** Whether a text holds a term as a word, not as a part of one. @param {string} text @param {string} term */
+  static asWord(text, term) {
+    const isPart = /[\p{L}\p{N}]/u;
+    for (let at = text.indexOf(term); at >= 0; at = text.indexOf(term, at + 1)) {
+      const [before, after] = [text.slice(0, at).match(/.$/su), text.slice(at + term.length).match(/^./su)];
+      if (!(before && isPart.test(before[0])) && !(after && isPart.test(after[0]))) return true;
+    }
+    return false;
+  }
+
+  /** Return the topics and documents that hold every term: first those that have all of them as words; each in their own order.
+   * words: the topics among them that do. @param {string} query */
   find(query) {
     const terms = Search.terms(query);
     if (!terms.length) return null;
     const low = this.prepare();
     const { data } = this;
-    const docs = new Uint8Array(data.nDocs).fill(1);
-    const nodes = new Uint8Array(data.n).fill(1);
-    for (const term of terms) {
-      const holds = Uint8Array.from(low.words, (word) => (word.includes(term) ? 1 : 0));
-      for (let i = 0; i < data.n; i++) if (nodes[i]) nodes[i] = this.nodeHas(i, term, holds) ? 1 : 0;
-      this.keep(docs, term, holds, low);
-    }
-    const chosen = (flags) => Array.from(flags.keys()).filter((i) => flags[i]);
-    return { terms, nodes: chosen(nodes), docs: chosen(docs) };
+    const hits = [(text, term) => text.includes(term), Search.asWord].map((has) => {
+      const docs = new Uint8Array(data.nDocs).fill(1);
+      const nodes = new Uint8Array(data.n).fill(1);
+      for (const term of terms) {
+        const holds = Uint8Array.from(low.words, (word) => (has(word, term) ? 1 : 0));
+        for (let i = 0; i < data.n; i++) if (nodes[i]) nodes[i] = this.nodeHas(i, term, holds, has) ? 1 : 0;
+        this.keep(docs, term, holds, low, has);
+      }
+      return { docs, nodes };
+    });
+    const [all, whole] = hits;
+    const chosen = (flags, first) => [...flags.keys()].filter((i) => flags[i]).sort((a, b) => first[b] - first[a] || a - b);
+    return { terms, nodes: chosen(all.nodes, whole.nodes), docs: chosen(all.docs, whole.docs), words: new Set(chosen(whole.nodes, whole.nodes)) };
   }
 
-  nodeHas(node, term, holds) {
+  nodeHas(node, term, holds, has) {
     const { name = "", note = "" } = this.labels.of(node);
-    if (name.toLowerCase().includes(term) || note.toLowerCase().includes(term)) return true;
+    if (has(name.toLowerCase(), term) || has(note.toLowerCase(), term)) return true;
     return String(this.data.nodes.id[node]) === term || this.data.nodes.words[node].some((word) => holds[word]);
   }
 
   /** Take the flag from documents without a term. */
-  keep(docs, term, holds, low) {
+  keep(docs, term, holds, low, has) {
     const { data } = this;
-    const values = low.values.map((column) => column.map((value) => value.includes(term)));
+    const values = low.values.map((column) => column.map((value) => has(value, term)));
     for (let doc = 0; doc < docs.length; doc++) {
       if (!docs[doc]) continue;
-      let has = low.names[doc].includes(term) || (low.texts[doc] || "").includes(term);
-      if (!has && data.content) {
-        for (let i = data.content[doc]; i < data.content[doc + 1] && !has; i++) has = holds[data.word[i]] === 1;
+      let found = has(low.names[doc], term) || has(low.texts[doc] || "", term);
+      if (!found && data.content) {
+        for (let i = data.content[doc]; i < data.content[doc + 1] && !found; i++) found = holds[data.word[i]] === 1;
       }
-      for (let c = 0; c < values.length && !has; c++) {
+      for (let c = 0; c < values.length && !found; c++) {
         const column = data.columns[c];
-        for (let i = column.docFirst[doc]; i < column.docFirst[doc + 1] && !has; i++) has = values[c][column.doc_value[i]];
+        for (let i = column.docFirst[doc]; i < column.docFirst[doc + 1] && !found; i++) found = values[c][column.doc_value[i]];
       }
-      if (!has) docs[doc] = 0;
+      if (!found) docs[doc] = 0;
     }
   }
 }

@@ -34,6 +34,7 @@ function timeBlock(page) {
     takeaway(`branches-over-${column.name}`, { svg: () => svg(760), csv }),
   ];
   return section(h("span", {}, "Branches over ", told(column.name)), tools, host,
+    paleHint(column.totals.some((total) => total > 0 && total < FEW_DOCUMENTS)),
     h("ul", { class: "legend keyed" }, branches.map((node) => h("li", {}, topicLink(page, node, 4)))),
     h("p", { class: "hint" }, `Share of the documents of each value. A part of a bar leads to its documents.${nHidden ? ` Left out: ${nHidden} hidden ${nHidden === 1 ? "branch" : "branches"}.` : ""}`));
 }
@@ -50,8 +51,8 @@ function stackedChart(page, column, branches, counts, width) {
       const share = column.totals[at] ? counts[b][at] / column.totals[at] : 0;
       const y = base - (below + share) * (base - 14);
       below += share;
-      return share > 0 && s("rect", { class: "part", x: (left + at * step + step * 0.05).toFixed(2), y: y.toFixed(2), width: (step * 0.9).toFixed(2), height: (share * (base - 14)).toFixed(2), fill: inkColour(data, node), onclick: () => page.showDocuments(node, column, at) },
-        s("title", {}, `${visible(value)}, ${visible(page.labels.called(node))}: ${whole.format(counts[b][at])} of ${count(column.totals[at], "document")}`));
+      return share > 0 && s("rect", { class: "part", x: (left + at * step + step * 0.05).toFixed(2), y: y.toFixed(2), width: (step * 0.9).toFixed(2), height: (share * (base - 14)).toFixed(2), fill: inkColour(data, node), "fill-opacity": column.totals[at] < FEW_DOCUMENTS ? PALE : null, onclick: () => page.showDocuments(node, column, at) },
+        s("title", {}, `${visible(value)}, ${visible(page.labels.called(node))}: ${whole.format(counts[b][at])} of ${count(column.totals[at], "document")}${restsOn(column.totals[at])}`));
     });
     return [parts, at % every === 0 && write((left + (at + 0.5) * step).toFixed(1), base + 16, visible(value), { "text-anchor": "middle" })];
   });

@@ -14,6 +14,7 @@ function meter(label, share, text, fill, more = {}) {
   const bar = h("span", { class: "bar" });
   bar.style.width = `${Math.min(Math.max(100 * share, 0), 100).toFixed(2)}%`;
   bar.style.background = fill;
+  if (more.pale) bar.style.opacity = String(PALE);
   const tick = more.tick !== undefined && h("span", { class: "tick" });
   if (tick) tick.style.insetInlineStart = `${Math.min(100 * more.tick, 100).toFixed(2)}%`;
   return h("li", { class: "meter", title: more.title }, h("span", { class: "label" }, label), h("span", { class: "track", "aria-hidden": "true" }, bar, tick), h("span", { class: "number" }, text));
@@ -165,28 +166,31 @@ function columnBlock(page, node, column) {
   const draw = () => {
     const by = page.columnsBy;
     const width = Math.max(Math.floor(page.detail.clientWidth) - 34, 260);
-    host.replaceChildren(column.ordered ? chartOf(width) : listOf());
+    const shown = column.ordered ? rows : sorted();
+    host.replaceChildren(...[column.ordered ? chartOf(width) : listOf(), paleHint(shown.some(isPale))].filter(Boolean));
     tools.replaceChildren(
       choice(`Show ${column.name}`, [["share", "share"], ["count", "count"]], by, (value) => {
         page.columnsBy = value;
         draw();
       }),
       takeaway(`${column.name}-${data.nodes.id[node]}`, {
-        svg: () => (column.ordered ? chartOf(640) : rowChart(sorted().map((row) => ({ value: row.value, n: valueOf(row), fill: inkColour(data, node) })), 520, column.name, tell)),
+        svg: () => (column.ordered ? chartOf(640) : rowChart(sorted().map((row) => ({ value: row.value, n: valueOf(row), fill: inkColour(data, node), pale: isPale(row), title: title(row) })), 520, column.name, tell)),
         csv: () => [["node", column.name, "documents", "of", "share"], ...rows.map((row) => [data.nodes.id[node], row.value, row.n, row.total, row.share])],
       }));
   };
   const valueOf = (row) => (page.columnsBy === "share" ? row.share : row.n);
   const tell = (value) => (page.columnsBy === "share" ? percent(value) : whole.format(value));
-  const title = (row) => `${visible(row.value)}: ${whole.format(row.n)} of ${count(row.total, "document")}, ${percent(row.share)}`;
-  const chartOf = (width) => columnChart(rows.map((row) => ({ value: row.value, n: valueOf(row), title: title(row) })), width,
+  // A count is what it is; a share says something of further documents.
+  const isPale = (row) => page.columnsBy === "share" && row.total < FEW_DOCUMENTS;
+  const title = (row) => `${visible(row.value)}: ${whole.format(row.n)} of ${count(row.total, "document")}, ${percent(row.share)}${isPale(row) ? restsOn(row.total) : ""}`;
+  const chartOf = (width) => columnChart(rows.map((row) => ({ value: row.value, n: valueOf(row), title: title(row), pale: isPale(row) })), width,
     `${visible(column.name)}: ${page.columnsBy === "share" ? "share of the documents of each value" : "documents"}; highest at ${visible(rows.reduce((a, b) => (valueOf(b) > valueOf(a) ? b : a)).value)}`, inkColour(data, node), tell);
   // The share of a value with few documents is chance: the most common ones here are shown.
   const sorted = () => rows.slice().sort((a, b) => b.n - a.n).slice(0, 12).sort((a, b) => valueOf(b) - valueOf(a));
   const listOf = () => {
     const shown = sorted();
     const most = Math.max(...shown.map(valueOf), 1e-12);
-    return h("ul", { class: "meters wide" }, shown.map((row) => meter(h("button", { class: "plain", onclick: () => page.search(row.value) }, told(row.value)), valueOf(row) / most, tell(valueOf(row)), inkColour(data, node), { title: title(row) })));
+    return h("ul", { class: "meters wide" }, shown.map((row) => meter(h("button", { class: "plain", onclick: () => page.search(row.value) }, told(row.value)), valueOf(row) / most, tell(valueOf(row)), inkColour(data, node), { title: title(row), pale: isPale(row) })));
   };
   draw();
   return section(told(column.name), tools, host);

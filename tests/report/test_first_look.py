@@ -1,0 +1,258 @@
+"""What a page shows first: all branches in the map, the paragraph above it, pale bars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browsing import CHROMIUM, Opened
+from pages import data_of, documents, reshaped
+
+import hiertopics
+from hiertopics.corpus.data.tree import ROOT
+from hiertopics.views.report import gathering
+
+Call = Callable[..., Any]
+Copied = Callable[..., Path]
+Show = Callable[..., Opened]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium"),
+]
+BOXES = """boxes => boxes.map(box => {
+  const rect = box.querySelector("rect");
+  const [width, height] = ["width", "height"].map(name => Number(rect.getAttribute(name)) + 1.5);
+  return {node: box.dataset.node === undefined ? null : Number(box.dataset.node), width, height,
+          x: Number(rect.getAttribute("x")), y: Number(rect.getAttribute("y")),
+          text: box.querySelector("text")?.textContent ?? ""};
+})"""
+
+
+def even(n_branches: int, n_leaves: int) -> list[int]:
+    """Return the parents of a tree whose branches have as many leaves each."""
+    return [ROOT] + [0] * n_branches + [1 + n % n_branches for n in range(n_leaves)]
+
+
+def uneven(sizes: list[int]) -> list[int]:
+    """Return the parents of a tree whose branches have these numbers of leaves."""
+    return [ROOT] + [0] * len(sizes) + [1 + b for b, n in enumerate(sizes) for _ in range(n)]
+
+
+TREES = {
+    "even": even(49, 490),
+    "uneven": uneven([int(260 * 0.86**n) for n in range(40)]),
+    "four lanes": uneven([30, 28, 26, 24, 22, 21, 20, 19, 18, 17, 16, 15, 14]),
+    "many": even(300, 0),
+    "one large": uneven([400, 30, 20, 20, 10]),
+}
+
+
+@pytest.fixture
+def page_of(copied: Copied, tmp_path: Path) -> Callable[..., Path]:
+    """Return a function: the page of a tree with these parents."""
+
+    def make(parents: list[int], **options: Any) -> Path:
+        run = reshaped(copied("hdp-pcvb0"), parents)
+        hiertopics.report(run, output=tmp_path / "page.html", limit="50MB", **options)
+        return tmp_path / "page.html"
+
+    return make
+
+
+@pytest.mark.parametrize("tree", TREES)
+def test_the_map_shows_every_first_branch_with_its_true_area(
+    page_of: Callable[..., Path], show: Show, tree: str
+) -> None:
+    """Only those too small for a line of letters are joined: a tenth of the area, and not one."""
+    page = page_of(TREES[tree])
+    nodes = data_of(page)["nodes"]
+    first = [place for place, above in enumerate(nodes["parent"]) if above == 0]
+    for width in (390, 1280):
+        shown = show(page, width).page
+        boxes = shown.locator(".picture g.box").evaluate_all(BOXES)
+        drawing = shown.locator(".picture svg").first
+        high, wide = (float(drawing.get_attribute(name)) for name in ("height", "width"))
+        whole = high * (wide - 28)
+        scale = whole / max(nodes["below"][0], sum(nodes["below"][place] for place in first))
+        joined = [box for box in boxes if box["node"] is None]
+        assert sum(box["width"] * box["height"] for box in joined) <= 0.1 * whole
+        assert "and 1 more" not in {box["text"] for box in joined}
+        drawn = [box for box in boxes if box["node"] in first]
+        # A box and the column of its parts beside it are the region of a branch.
+        n_columns = 1 + any(box["node"] not in (None, 0, *first) for box in boxes)
+        regions = [box["width"] * n_columns * box["height"] for box in drawn]
+        wanted = [nodes["below"][box["node"]] * scale for box in drawn]
+        assert regions == pytest.approx(wanted, rel=0.02, abs=2)
+        assert max(box["y"] + box["height"] for box in boxes) <= high + 1
+        left = sum(nodes["below"][place] for place in first) - sum(
+            nodes["below"][box["node"]] for box in drawn
+        )
+        assert left <= 0.1 * nodes["below"][0]
+
+
+def test_the_slider_shows_the_largest_topics_by_words_or_documents(
+    page_of: Callable[..., Path], show: Show
+) -> None:
+    page = page_of([ROOT, 0, 0, 1, 1, 1, 3, 3, 2, 2])
+    nodes = data_of(page)["nodes"]
+    opened = show(page).page
+    for button, sizes in (("by words", "below"), ("by documents", "branch_docs")):
+        opened.get_by_role("button", name=button).click()
+        first = [0, *(place for place, above in enumerate(nodes["parent"]) if above == 0)]
+        others = sorted(
+            {*range(len(nodes["id"]))} - {*first}, key=lambda place: (-nodes[sizes][place], place)
+        )
+        for n in range(len(others) + 1):
+            opened.fill("#cut", str(len(first) + n))
+            boxes = opened.locator(".picture [data-node]").evaluate_all(BOXES)
+            assert {box["node"] for box in boxes} == {*first, *others[:n]}
+
+
+def test_a_search_ranks_whole_words_before_parts_of_words(
+    copied: Copied, show: Show, tmp_path: Path
+) -> None:
+    run = reshaped(copied("hdp-pcvb0"), [ROOT, *[0] * 12, *[1] * 9, *[2] * 7], 3)
+    words = ["article", "part", "Art", "start", "fine_art", "cart", "stone", "clay", "ink"]
+    (run / "vocab.txt").write_text("".join(f"{word}\n" for word in words))
+    page = hiertopics.report(run, output=tmp_path / "page.html", words=2).path
+    data = data_of(page)
+    nodes = data["nodes"]
+
+    def held(place: int, wanted: set[str]) -> bool:
+        return bool(wanted & {data["words"][word] for word in nodes["words"][place]})
+
+    within = [place for place in range(len(nodes["id"])) if held(place, {*words[:6]})]
+    by_size = sorted(within, key=lambda place: (-nodes["below"][place], place))
+    ranked = sorted(by_size, key=lambda place: not held(place, {"Art", "fine_art"}))
+    assert ranked != by_size
+    opened = show(page)
+    told = opened.find("art")
+    assert told.startswith(f"{len(ranked)} topics")
+    links = opened.page.locator("[aria-label='Topics found'] a.topic")
+    shown = [link.get_attribute("href") for link in links.all()]
+    assert shown == [f"#t{nodes['id'][place]}" for place in ranked][: len(shown)]
+    assert links.first.locator("mark").first.inner_text().lower() == "art"
+    whole = [bool({"Art", "fine_art"} & {*doc["words"]}) for doc in documents(data)]
+    part = [bool({*words[:6]} & {*doc["words"]}) for doc in documents(data)]
+    order = sorted((i for i, has in enumerate(part) if has), key=lambda i: not whole[i])
+    rows = opened.page.locator("[aria-label='Documents found'] .docname")
+    assert [int(row.inner_text()) for row in rows.all()] == [
+        documents(data)[i]["row"] + 1 for i in order
+    ][: rows.count()]
+
+
+def test_bars_that_rest_on_few_documents_are_pale_and_say_so(
+    finished: Copied, show: Show, tmp_path: Path
+) -> None:
+    years = [2000] * 15 + [2001] * 9 + [2002] * 4 + [2003] * 2
+    (tmp_path / "years").write_text("".join(f"{year}\n" for year in years))
+    names = ["ann"] * 24 + ["bob"] * 4 + ["cat"] * 2
+    (tmp_path / "names").write_text("".join(f"{name}\n" for name in names))
+    sides = [f"year={tmp_path / 'years'}", f"name2={tmp_path / 'names'}"]
+    page = hiertopics.report(
+        finished("hlda-variational"), output=tmp_path / "page.html", sides=sides
+    ).path
+    columns = {column["name"]: column for column in data_of(page)["columns"]}
+    opened = show(page, address="t0")
+    few = [total < 5 for total in columns["year"]["totals"]]
+    bars = opened.page.locator("#detail .chart svg rect")
+    assert [bar.get_attribute("fill-opacity") == "0.35" for bar in bars.all()] == few
+    titles = bars.locator("title").all_text_contents()
+    assert ["pale: it rests on" in title for title in titles] == few and any(few)
+    listed = opened.page.locator("#detail .meters.wide .meter[title*='of 2 documents'] .bar")
+    assert listed.first.evaluate("bar => bar.style.opacity") == "0.35"
+    hint = "Pale bars rest on fewer than 5 documents."
+    assert opened.page.locator("#detail .hint", has_text=hint).count() == 2
+    opened.page.get_by_role("group", name="Show year").get_by_text("count").click()
+    assert {bar.get_attribute("fill-opacity") for bar in bars.all()} == {None}
+    opened.go("")
+    parts = opened.page.locator("#detail .chart rect.part").evaluate_all(
+        "parts => parts.map(part => [part.getAttribute('fill-opacity'), part.textContent])"
+    )
+    assert {pale == "0.35" for pale, text in parts if text.startswith(("2002", "2003"))} == {True}
+    assert {pale for pale, text in parts if text.startswith(("2000", "2001"))} == {None}
+    assert opened.page.locator("#detail .hint", has_text=hint).count() == 1
+
+
+def test_the_paragraph_stands_above_the_map_alone(
+    finished: Copied, show: Show, tmp_path: Path
+) -> None:
+    """Not in the head, not beside topics, and its numbers nowhere else in the overview."""
+    page = hiertopics.report(finished("nhdp-variational"), output=tmp_path / "page.html").path
+    data = data_of(page)
+    opened = show(page, 1280)
+    lead = opened.page.locator("#lead")
+    assert lead.is_visible() and opened.page.locator("header .lead").count() == 0
+    above, picture = lead.bounding_box(), opened.page.locator(".map").bounding_box()
+    assert above["y"] + above["height"] <= picture["y"] and above["width"] > picture["width"]
+    overview = opened.page.inner_text("#detail")
+    for number in (data["card"]["corpus"]["n_tokens"], data["card"]["corpus"]["n_docs"]):
+        assert f"{number:,}" in lead.inner_text() and f"{number:,}\n" not in overview
+    for address in ("t0", "d1", "documents", "model"):
+        opened.go(address)
+        assert lead.is_hidden()
+    opened.go("")
+    opened.page.emulate_media(media="print")
+    seen = opened.page.locator(".lead").evaluate_all("all => all.map(one => one.checkVisibility())")
+    assert seen.count(True) == 1
+    assert opened.page.inner_text("#plain").count("measured") == 0
+
+
+def test_a_branch_that_the_paragraph_names_again_is_named_in_short(
+    finished: Copied, show: Show, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gathering, "lead_part", lambda _: ["First ", 1, ", then ", 2, " and ", 1])
+    page = hiertopics.report(finished("nhdp-variational"), output=tmp_path / "page.html").path
+    data = data_of(page)
+    words = [[data["words"][word] for word in data["nodes"]["called"][place]] for place in (1, 2)]
+    assert show(page).page.locator("#lead a").all_inner_texts() == [
+        " ".join(words[0][:5]), " ".join(words[1][:5]), " ".join(words[0][:2])
+    ]  # fmt: skip
+
+
+def test_names_in_the_map_end_inside_their_boxes(page_of: Callable[..., Path], show: Show) -> None:
+    """Bold letters are wider than others, and an arrow may stand at the right of a box."""
+    page = page_of(TREES["uneven"])
+    for width in (390, 1280):
+        shown = show(page, width).page
+        over = shown.locator(".picture g.box").evaluate_all(
+            """boxes => boxes.filter(box => {
+              const right = box.querySelector("rect").getBBox();
+              const texts = [...box.querySelectorAll("text:not([transform])")];
+              const arrow = texts.at(-1)?.textContent === "›" ? texts.pop() : null;
+              const edge = arrow ? arrow.getBBox().x : right.x + right.width;
+              return texts.some(text => text.getBBox().x + text.getBBox().width > edge);
+            }).map(box => box.textContent)"""
+        )
+        assert over == []
+
+
+@pytest.mark.parametrize("family", ["sans-serif", "DejaVu Sans"])
+def test_bold_letters_of_a_figure_end_before_its_shares(
+    copied: Copied, browser: Any, tmp_path: Path, family: str
+) -> None:
+    run = reshaped(copied("hdp-pcvb0"), [ROOT, *[0] * 5, *[1] * 4, *[2] * 3])
+    words = ["www", "MMM", "commodity", "gamma", "mommy", "window", "www_mmm", "swimming", "moon"]
+    (run / "vocab.txt").write_text("".join(f"{word}\n" for word in words))
+    hiertopics.export(run, tmp_path / "figure.svg", width=110.0)
+    figure = (tmp_path / "figure.svg").read_text(encoding="utf-8")
+    page = browser.new_page()
+    page.set_content(figure.partition("?>")[2].replace("sans-serif", family))
+    over = page.evaluate(
+        """() => [...document.querySelectorAll("g")].flatMap(group => {
+          const box = group.querySelector("rect").getBBox();
+          const [words, share] = group.querySelectorAll("text:not([transform])");
+          const lines = words ? [...words.querySelectorAll("tspan")] : [];
+          const edge = line => line === lines[0] && share ? share.getBBox().x : box.x + box.width;
+          return lines.filter(line => {
+            const begin = Number(line.getAttribute("x"));
+            return begin + line.getComputedTextLength() > edge(line);
+          }).map(line => line.textContent);
+        })"""
+    )
+    n_bold = page.locator("tspan[font-weight]").count()
+    page.close()
+    assert over == [] and n_bold > 8
