@@ -247,7 +247,8 @@ def defaults() -> dict[str, set[str]]:
         module = registry.load(name)
         for section, kind in (("model", module.Model), ("inference", module.Inference)):
             for field in structs.fields(kind):
-                text = dump_yaml({"": field.default}).partition(":")[2].strip()
+                default = [*field.default] if isinstance(field.default, tuple) else field.default
+                text = dump_yaml({"": default}).partition(":")[2].strip()
                 found.setdefault(f"{section}.{field.encode_name}", set()).add(text)
     return found
 
