@@ -21,7 +21,7 @@ from hiertopics.cli.examples import EXAMPLES
 from hiertopics.contract import registry
 from hiertopics.settings.config import STARTS, DataConfig, OutputConfig, TopLevelKeys
 from hiertopics.settings.fields import description, expectation, nested, offered
-from hiertopics.settings.former import Constant, ListEntry, Former, Switch, show_plain
+from hiertopics.settings.former import Constant, Former, ListEntry, Switch, show_plain
 from hiertopics.settings.yamlfile import dump_yaml
 
 WIDTH = 96

@@ -13,7 +13,7 @@ from hiertopics.base import saying
 from hiertopics.base.errors import ConfigError
 from hiertopics.contract import registry
 from hiertopics.runs.experiment import read_experiment
-from hiertopics.settings.former import Constant, ListEntry, Former, Switch
+from hiertopics.settings.former import Constant, Former, ListEntry, Switch
 from hiertopics.settings.identity import config_hash, differing_keys
 
 FORMER: dict[str, Former] = {

@@ -14,7 +14,7 @@ from hiertopics.numeric.pitman_yor import PitmanYor, mean_tables, predictive
 from hiertopics.numeric.pitman_yor_kernels import MeanTables
 from hiertopics.numeric.priors import GammaPrior
 from hiertopics.settings.config import UNOFFERED
-from hiertopics.settings.former import ListEntry, Former
+from hiertopics.settings.former import Former, ListEntry
 
 BURST_PRIOR = GammaPrior(1.0, 1e-3)
 """Prior of the concentration b of documents (theory/bursts)."""

@@ -10,7 +10,7 @@ from hiertopics.contract.model import Settings as SettingsOf
 from hiertopics.families.nested.tree_state import MaxNodes, MovesEvery
 from hiertopics.numeric.priors import GammaPrior
 from hiertopics.settings.config import UNOFFERED, InferenceConfig, Iterations
-from hiertopics.settings.former import Constant, ListEntry, Former
+from hiertopics.settings.former import Constant, Former, ListEntry
 
 NOISE_PRIOR = GammaPrior(1e-3, 1e-3)
 

@@ -31,7 +31,7 @@ from hiertopics.settings.config import (
     KeepEvery,
     SamplerConfig,
 )
-from hiertopics.settings.former import ListEntry, Former, Switch
+from hiertopics.settings.former import Former, ListEntry, Switch
 
 MOST_LEAVES, DOCS_PER_LEAF = 500, 2
 """Leaves at most where their number is auto, and the documents of the corpus for each of them."""
