@@ -21,7 +21,7 @@ from hiertopics.cli.examples import EXAMPLES
 from hiertopics.contract import registry
 from hiertopics.settings.config import STARTS, DataConfig, OutputConfig, TopLevelKeys
 from hiertopics.settings.fields import description, expectation, nested, offered
-from hiertopics.settings.former import Constant, Entry, Former, Switch, show_plain
+from hiertopics.settings.former import Constant, Former, ListEntry, Switch, show_plain
 from hiertopics.settings.yamlfile import dump_yaml
 
 WIDTH = 96
@@ -218,7 +218,7 @@ def _former_rows() -> Iterator[tuple[str, ...]]:
         for key, now in former.items():
             if isinstance(now, Switch):
                 pairs = [(f"`{key}: {show_plain(now.held)}`", f"`{now.name}` in `inference.hold`")]
-            elif isinstance(now, Entry):
+            elif isinstance(now, ListEntry):
                 nth = ("first", "second")[now.place]
                 pairs = [(f"`{key}`", f"the {nth} number of `{now.key}`")]
             elif isinstance(now, Constant):

@@ -187,9 +187,7 @@ def _show(result: Any, price: Any) -> None:
     from dataclasses import replace
 
     from hiertopics.base.units import format_duration
-    from hiertopics.corpus.data.naming import in_order
-    from hiertopics.corpus.data.support import support_lacks, support_told
-    from hiertopics.corpus.data.tree import hidden_nodes
+    from hiertopics.corpus.data import hidden_nodes, in_order, support_lacks, support_told
     from hiertopics.views.labelling import seeds_told
     from hiertopics.views.render import View, first_levels, for_reading
     from hiertopics.views.render.trees import to_lines

@@ -9,7 +9,7 @@ The ``Inference`` record of a backend declares them under ``former``, by dotted 
 
 A key that told whether one hyperparameter is learned is now an entry of the list
 ``inference.hold``. A value may have another word now. A ``Constant`` is no key any more. Numbers of
-one prior, which had a key each, are now a list: each former key is an ``Entry`` of it.
+one prior, which had a key each, are now a list: each former key is an ``ListEntry`` of it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Constant(NamedTuple):
     value: object
 
 
-class Entry(NamedTuple):
+class ListEntry(NamedTuple):
     """A former key that is now the number ``name`` of the list ``key``.
 
     default: of the list, a NamedTuple whose fields have the bounds of the numbers.
@@ -59,7 +59,7 @@ class Entry(NamedTuple):
         return read_value(value, get_type_hints(type(self.default), include_extras=True)[self.name])
 
 
-Former = Mapping[str, Switch | Constant | Entry | Mapping[str, str]]
+Former = Mapping[str, Switch | Constant | ListEntry | Mapping[str, str]]
 """By former key: what it is now, or its only value. By key: former words, and present ones."""
 
 
@@ -78,7 +78,7 @@ class Translation:
         field = fields_of(inference_type).get(HOLD)
         self._may_hold = () if field is None else _choices(field.type)
         self._held: set[str] = set() if field is None else set(field.default)
-        entries = (now for now in self._former.values() if isinstance(now, Entry))
+        entries = (now for now in self._former.values() if isinstance(now, ListEntry))
         self._lists: dict[str, list[object]] = {one.key: list(one.default) for one in entries}
         for source, layer in layers:
             self.layers.append((source, self._translated(source, layer)))
@@ -98,7 +98,7 @@ class Translation:
                 layer = without_key(layer, section, name)
                 if self._switch(source, key, value, now):
                     switched.append(f"{key}: {show_plain(value)}")
-            elif isinstance(now, Entry):
+            elif isinstance(now, ListEntry):
                 layer = without_key(layer, section, name)
                 if self._enter(source, key, value, now):
                     entered[now.key].append(f"{key}: {show_plain(value)}")
@@ -144,7 +144,7 @@ class Translation:
             if isinstance(given, list | tuple) and len(given) == len(known):
                 self._lists[key] = list(given)
 
-    def _enter(self, source: str, key: str, value: object, entry: Entry) -> bool:
+    def _enter(self, source: str, key: str, value: object, entry: ListEntry) -> bool:
         """Put a number into its list; note a value that cannot be one, and return False."""
         try:
             self._lists[entry.key][entry.place] = entry.read(value)

@@ -13,7 +13,7 @@ from hiertopics.base import saying
 from hiertopics.base.errors import ConfigError
 from hiertopics.contract import registry
 from hiertopics.runs.experiment import read_experiment
-from hiertopics.settings.former import Constant, Entry, Former, Switch
+from hiertopics.settings.former import Constant, Former, ListEntry, Switch
 from hiertopics.settings.identity import config_hash, differing_keys
 
 FORMER: dict[str, Former] = {
@@ -42,7 +42,7 @@ ENTRIES = [
     (backend, key, now)
     for backend, former in FORMER.items()
     for key, now in former.items()
-    if isinstance(now, Entry)
+    if isinstance(now, ListEntry)
 ]
 
 
@@ -162,7 +162,7 @@ def list_of(backend: str, key: str, overrides: Any = (), config: Path | None = N
 
 @pytest.mark.parametrize(("backend", "key", "entry"), ENTRIES)
 def test_a_former_key_of_one_number_sets_that_number_of_the_list(
-    backend: str, key: str, entry: Entry, capsys: pytest.CaptureFixture[str]
+    backend: str, key: str, entry: ListEntry, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wanted = list_of(backend, entry.key)
     assert wanted == list(entry.default)
@@ -176,7 +176,7 @@ def test_a_former_key_of_one_number_sets_that_number_of_the_list(
 
 @pytest.mark.parametrize(("backend", "key", "entry"), ENTRIES)
 def test_a_former_key_of_one_number_takes_what_the_number_may_be(
-    backend: str, key: str, entry: Entry
+    backend: str, key: str, entry: ListEntry
 ) -> None:
     for wrong in ("-1", "null", "perhaps", "[0.5]"):
         with pytest.raises(ConfigError, match=rf"^{key} must be .*, got .*\(--set\)$"):

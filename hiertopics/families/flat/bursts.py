@@ -14,7 +14,7 @@ from hiertopics.numeric.pitman_yor import PitmanYor, mean_tables, predictive
 from hiertopics.numeric.pitman_yor_kernels import MeanTables
 from hiertopics.numeric.priors import GammaPrior
 from hiertopics.settings.config import UNOFFERED
-from hiertopics.settings.former import Entry, Former
+from hiertopics.settings.former import Former, ListEntry
 
 BURST_PRIOR = GammaPrior(1.0, 1e-3)
 """Prior of the concentration b of documents (theory/bursts)."""
@@ -76,7 +76,8 @@ PROCESS, START, ASIDE = PitmanYor(0.5, 100.0), 30, 100
 """Defaults of these settings."""
 
 FORMER_PROCESS: Former = {
-    f"model.burst_{name}": Entry("model.burst_process", name, PROCESS) for name in PitmanYor._fields
+    f"model.burst_{name}": ListEntry("model.burst_process", name, PROCESS)
+    for name in PitmanYor._fields
 }
 
 SHARE_ASIDE = 0.1

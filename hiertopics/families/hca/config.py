@@ -10,7 +10,7 @@ from hiertopics.contract.model import Settings as SettingsOf
 from hiertopics.families.nested.tree_state import MaxNodes, MovesEvery
 from hiertopics.numeric.priors import GammaPrior
 from hiertopics.settings.config import UNOFFERED, InferenceConfig, Iterations
-from hiertopics.settings.former import Constant, Entry, Former
+from hiertopics.settings.former import Constant, Former, ListEntry
 
 NOISE_PRIOR = GammaPrior(1e-3, 1e-3)
 
@@ -51,8 +51,8 @@ class Inference(InferenceConfig, frozen=True, kw_only=True):
 
     former: ClassVar[Former] = {
         "inference.local_rounds": Constant(3),
-        "model.noise_shape": Entry("model.noise_prior", "shape", NOISE_PRIOR),
-        "model.noise_rate": Entry("model.noise_prior", "rate", NOISE_PRIOR),
+        "model.noise_shape": ListEntry("model.noise_prior", "shape", NOISE_PRIOR),
+        "model.noise_rate": ListEntry("model.noise_prior", "rate", NOISE_PRIOR),
     }
 
     iterations: Iterations = 200

@@ -31,7 +31,7 @@ from hiertopics.settings.config import (
     KeepEvery,
     SamplerConfig,
 )
-from hiertopics.settings.former import Entry, Former, Switch
+from hiertopics.settings.former import Former, ListEntry, Switch
 
 MOST_LEAVES, DOCS_PER_LEAF = 500, 2
 """Leaves at most where their number is auto, and the documents of the corpus for each of them."""
@@ -45,7 +45,7 @@ class StopPrior(NamedTuple):
 
 
 FORMER_STOP: Former = {
-    f"model.{name}_weight": Entry("model.stop_prior", name, StopPrior())
+    f"model.{name}_weight": ListEntry("model.stop_prior", name, StopPrior())
     for name in StopPrior._fields
 }
 
