@@ -186,13 +186,8 @@ def _labels(run: Any) -> Any:
 def _show(result: Any, price: Any) -> None:
     """Print the tree, what was done, where it lies and what to do next on stderr."""
     from hiertopics.base.units import format_duration
-    from hiertopics.corpus.data.naming import in_order
-    from hiertopics.corpus.data.support import (
-        support_lacks,
-        support_sentence,
-        without_sentence,
-    )
-    from hiertopics.corpus.data.tree import hidden_nodes
+    from hiertopics.corpus.data import hidden_nodes, in_order, support_lacks
+    from hiertopics.corpus.data.support import support_sentence, without_sentence
     from hiertopics.views.labelling import seeds_told
     from hiertopics.views.render import View, first_levels, for_reading
     from hiertopics.views.render.trees import to_lines

@@ -30,8 +30,7 @@ from hiertopics.base.arrays import F64, I32, I64, Ints
 from hiertopics.base.axes import Lengths
 from hiertopics.base.made import MadeRows
 from hiertopics.contract.engine import Engine, Pieces
-from hiertopics.corpus.data.regrouping import Regrouping
-from hiertopics.corpus.data.tree import Tree
+from hiertopics.corpus.data import Regrouping, Tree
 from hiertopics.settings.config import InferenceConfig
 
 Item = TypeVar("Item")

@@ -28,8 +28,7 @@ from hiertopics.contract.model import (
     Sizes,
     Summary,
 )
-from hiertopics.corpus.data.corpus import Corpus, default_vocab
-from hiertopics.corpus.data.tree import NODE, ROOT, Tree
+from hiertopics.corpus.data import NODE, ROOT, Corpus, Tree, default_vocab
 from hiertopics.settings.config import UNOFFERED, IdleShards, IdleTolerance, InferenceConfig
 
 

@@ -14,11 +14,9 @@ import numpy as np
 from scipy import sparse
 
 from hiertopics.base.arrays import F64, I64
-from hiertopics.contract.engine import Workers
-from hiertopics.contract.model import AnyBackend, Context, Settings, Summary
-from hiertopics.corpus.data.shelf import in_memory
+from hiertopics.contract import AnyBackend, Context, Settings, Summary, Workers
+from hiertopics.corpus.data import ROOT, NodeSupport, Tree, in_memory
 from hiertopics.corpus.data.support import LEFT_OUT
-from hiertopics.corpus.data.tree import ROOT, NodeSupport, Tree
 from hiertopics.fitting.resampling import (
     PART,
     Basis,

@@ -16,12 +16,9 @@ import numpy as np
 from hiertopics.base.arrays import F64
 from hiertopics.base.errors import UsageError
 from hiertopics.base.made import all_entries
-from hiertopics.contract import registry
-from hiertopics.contract.engine import Workers
-from hiertopics.contract.model import Context, Settings, Summary
-from hiertopics.corpus.data.discretise import Bins
+from hiertopics.contract import Context, Settings, Summary, Workers, registry
+from hiertopics.corpus.data import NODE, ROOT, Bins, Tree
 from hiertopics.corpus.data.matching import Marks, marks_of, partners, supported_by
-from hiertopics.corpus.data.tree import NODE, ROOT, Tree
 from hiertopics.corpus.formats.trust import trusts
 from hiertopics.runs import artifacts, soundness
 from hiertopics.runs.manifest import FILES

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
-from types import MappingProxyType
 from typing import Any
 
 from msgspec import structs
@@ -18,15 +17,10 @@ from hiertopics.base.progress import Progress, said
 from hiertopics.base.room import Room
 from hiertopics.base.units import parse_bytes, parse_duration
 from hiertopics.base.visible import steady
-from hiertopics.contract import registry
-from hiertopics.contract.cluster.coordinator import Cluster, WorkersLost
-from hiertopics.contract.cluster.joining import engine_of
-from hiertopics.contract.engine import Engine
-from hiertopics.contract.observed import observed_by
+from hiertopics.contract import Cluster, Engine, WorkersLost, engine_of, observed_by, registry
 from hiertopics.corpus.corpora import dataset, inmemory
 from hiertopics.corpus.corpora.checking import advised
-from hiertopics.corpus.data.seedwords import seeds_in
-from hiertopics.corpus.data.shelf import Shelf
+from hiertopics.corpus.data import Shelf, seeds_in
 from hiertopics.corpus.formats.shards import MANIFEST
 from hiertopics.corpus.formats.trust import require_trusted
 from hiertopics.corpus.holdouts.spec import parse_holdout
@@ -61,7 +55,7 @@ def fit(
     quiet: bool = True,
     argv: Sequence[str] = (),
     callbacks: Sequence[Callback] = (),
-    lineage: Mapping[str, Any] = MappingProxyType({}),
+    lineage: Mapping[str, Any] | None = None,
     begin: Begin | None = None,
     auto: bool = False,
 ) -> FitResult:
@@ -122,7 +116,7 @@ def fit(
                 train = replace(train, room=Room(target.path.resolve() / "checkpoints"))
                 if isinstance(engine, Cluster):
                     engine.require_seen(target.file(LOCK))
-            origin = Origin(experiment, whole, train, split.hash, tuple(argv), lineage)
+            origin = Origin(experiment, whole, train, split.hash, tuple(argv), lineage or {})
 
             def job() -> Job:
                 own = RunDir(target.path)

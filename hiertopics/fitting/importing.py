@@ -14,11 +14,8 @@ from scipy import sparse
 
 from hiertopics.base.arrays import F64, I64
 from hiertopics.base.errors import DataError, UsageError
-from hiertopics.contract.model import Summary
-from hiertopics.contract.observed import observed_by
-from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.corpus.data.membership import documents_with
-from hiertopics.corpus.data.shelf import in_memory
+from hiertopics.contract import Summary, observed_by
+from hiertopics.corpus.data import Corpus, documents_with, in_memory
 from hiertopics.corpus.data.tree import MEAN_SHARES, NODE, Tree
 from hiertopics.corpus.data.treeshares import ancestry
 from hiertopics.corpus.formats.counting import whole_number

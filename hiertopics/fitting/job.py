@@ -14,15 +14,17 @@ from hiertopics.base.errors import DataError, NumericalError, RunError, UsageErr
 from hiertopics.base.progress import Progress, said
 from hiertopics.base.units import format_bytes
 from hiertopics.base.visible import steady
-from hiertopics.contract import registry
-from hiertopics.contract.cluster.coordinator import WorkersLost
-from hiertopics.contract.engine import Engine
-from hiertopics.contract.model import Context, Settings, Summary
-from hiertopics.contract.observed import observed_by
-from hiertopics.corpus.data import pruning, seedwords
-from hiertopics.corpus.data.discretise import Bins
+from hiertopics.contract import (
+    Context,
+    Engine,
+    Settings,
+    Summary,
+    WorkersLost,
+    observed_by,
+    registry,
+)
+from hiertopics.corpus.data import Bins, Vectors, pruning, seedwords
 from hiertopics.corpus.data.shape import in_words, shape_of
-from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.corpus.holdouts.split import Split
 from hiertopics.fitting import loop
 from hiertopics.fitting.branches import quick_support

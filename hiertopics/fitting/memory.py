@@ -8,10 +8,8 @@ from scipy import sparse
 
 from hiertopics.base.errors import UsageError
 from hiertopics.base.units import format_bytes
-from hiertopics.contract import registry
-from hiertopics.contract.model import Settings
-from hiertopics.corpus.data.shelf import Bags, Shelf
-from hiertopics.corpus.data.vectors import Vectors
+from hiertopics.contract import Settings, registry
+from hiertopics.corpus.data import Bags, Shelf, Vectors
 from hiertopics.corpus.holdouts.split import Split
 from hiertopics.settings.config import Experiment
 

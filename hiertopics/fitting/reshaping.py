@@ -18,8 +18,7 @@ from scipy import sparse
 
 from hiertopics.base.arrays import I64
 from hiertopics.base.errors import RunError, UsageError
-from hiertopics.contract import registry
-from hiertopics.contract.model import Paths, Settings, Summary
+from hiertopics.contract import Paths, Settings, Summary, registry
 from hiertopics.corpus.data.membership import documents_with, passing
 from hiertopics.corpus.data.regrouping import Regrouping, joined, regrouped, without
 from hiertopics.corpus.data.tree import NODE, Tree

@@ -10,9 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from hiertopics.base.errors import UsageError
-from hiertopics.contract import registry
-from hiertopics.contract.engine import Workers
-from hiertopics.contract.model import Context, Settings, Summary
+from hiertopics.contract import Context, Settings, Summary, Workers, registry
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.fitting.consensus import with_bins
 from hiertopics.fitting.reshaping import Reshaping, documents_of, written

@@ -7,9 +7,7 @@ from typing import NamedTuple
 
 from hiertopics.base import files
 from hiertopics.base.errors import UsageError
-from hiertopics.contract import registry
-from hiertopics.contract.engine import Workers
-from hiertopics.contract.model import Context, Hyperparameters, Settings, Sizes
+from hiertopics.contract import Context, Hyperparameters, Settings, Sizes, Workers, registry
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.formats.source import beside
 from hiertopics.corpus.formats.writing import write_corpus

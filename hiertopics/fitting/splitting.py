@@ -16,9 +16,7 @@ from scipy import sparse
 
 from hiertopics.base.arrays import F64, I64
 from hiertopics.base.errors import UsageError
-from hiertopics.contract import registry
-from hiertopics.contract.engine import Workers
-from hiertopics.contract.model import Context, Settings, Summary
+from hiertopics.contract import Context, Settings, Summary, Workers, registry
 from hiertopics.corpus.data.regrouping import Regrouping, moved, regrouped
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.fitting.consensus import with_bins

@@ -25,19 +25,8 @@ from hiertopics.base import files, seeds
 from hiertopics.base.arrays import I64
 from hiertopics.base.errors import RunError, UsageError
 from hiertopics.base.progress import said
-from hiertopics.contract import registry
-from hiertopics.contract.cluster.joining import engine_of
-from hiertopics.contract.model import Context, Settings, Summary
-from hiertopics.contract.observed import kind_of
-from hiertopics.corpus.data.shuffling import shuffle
-from hiertopics.corpus.data.support import (
-    FEWEST,
-    Transfer,
-    covered,
-    how_found,
-    support_told,
-)
-from hiertopics.corpus.data.tree import Tree
+from hiertopics.contract import Context, Settings, Summary, engine_of, kind_of, registry
+from hiertopics.corpus.data import FEWEST, Transfer, Tree, covered, how_found, shuffle, support_told
 from hiertopics.fitting.resampling import (
     PART,
     PERMUTATIONS,

@@ -15,19 +15,18 @@ from msgspec import structs
 from hiertopics.base import files
 from hiertopics.base.errors import HiertopicsError, RunError, UsageError
 from hiertopics.base.room import Room
-from hiertopics.contract import registry
-from hiertopics.contract.engine import Workers
-from hiertopics.contract.model import AnyBackend, Context, Settings
-from hiertopics.contract.observed import observed_by
-from hiertopics.contract.states import Arrays
+from hiertopics.contract import (
+    AnyBackend,
+    Arrays,
+    Context,
+    Settings,
+    Workers,
+    observed_by,
+    registry,
+)
 from hiertopics.corpus.corpora import dataset, joining
-from hiertopics.corpus.corpora.dataset import PLAIN
 from hiertopics.corpus.corpora.inmemory import on_disk, store
-from hiertopics.corpus.corpora.joining import JoinedVocabulary
-from hiertopics.corpus.data.corpus import Corpus, default_vocab
-from hiertopics.corpus.data.languages import language_of
-from hiertopics.corpus.data.pruning import MANY
-from hiertopics.corpus.data.shelf import Bags, Shelf
+from hiertopics.corpus.data import MANY, Bags, Corpus, Shelf, default_vocab, language_of
 from hiertopics.corpus.formats.trust import trusts
 from hiertopics.corpus.holdouts.spec import WITHIN, extended
 from hiertopics.fitting import driver
@@ -36,10 +35,10 @@ from hiertopics.fitting.job import FitResult
 from hiertopics.runs import artifacts
 from hiertopics.runs.checkpoints import StateOrigin, load_checkpoint, resume
 from hiertopics.runs.manifest import CONTINUED, MADE_BY, PARENTS
-from hiertopics.runs.newdocs import columns_in, described, phrases_of
 from hiertopics.runs.origin import lineage, refuse_unfitted
 from hiertopics.runs.original import OriginalCorpus, read_original
 from hiertopics.runs.rundir import RunDir, opened
+from hiertopics.runs.unseen import columns_in, described, phrases_of
 
 NEW_WORDS = ("join", "drop")
 
@@ -109,7 +108,7 @@ def update(
             config=before.file("config.yaml"),
             iterations=iterations,
             holdout=extended(before.experiment.data.holdout, original.whole.n_docs),
-            data={**PLAIN, "from_": put.format},
+            data={**dataset.PLAIN, "from_": put.format},
             time_limit=time_limit,
             workers=workers,
             memory=memory,
@@ -159,7 +158,9 @@ class CorpusFile(NamedTuple):
     known: Corpus | None
 
 
-def _put_shards(made: RunDir, first: Bags, added: Bags, words: JoinedVocabulary) -> CorpusFile:
+def _put_shards(
+    made: RunDir, first: Bags, added: Bags, words: joining.JoinedVocabulary
+) -> CorpusFile:
     """Write all documents as shards, some at a time, unless the run has begun with them."""
     path = made.path / "corpus.shards"
     if not made.exists:
@@ -168,7 +169,7 @@ def _put_shards(made: RunDir, first: Bags, added: Bags, words: JoinedVocabulary)
     return CorpusFile(path, "shards", None)
 
 
-def _put(made: RunDir, first: Bags, added: Bags, words: JoinedVocabulary) -> CorpusFile:
+def _put(made: RunDir, first: Bags, added: Bags, words: joining.JoinedVocabulary) -> CorpusFile:
     """Write all documents for a backend that holds them in memory."""
     both = joining.in_memory(first, added, words)
     return CorpusFile(store(both, made.path / "corpus"), "npz", both)
@@ -210,7 +211,7 @@ def _read_added(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Bag
 
 def _words_of(
     run: RunDir, original: OriginalCorpus, added: Bags, new_words: str
-) -> JoinedVocabulary:
+) -> joining.JoinedVocabulary:
     """Return the words of both; UsageError where the further documents would have none."""
     own, choices = original.whole.vocab, dataset.choices_of(run.experiment.data)
     place = columns_in(added.vocab, own)

@@ -15,8 +15,7 @@ import numpy as np
 from hiertopics.base.arrays import F64
 from hiertopics.base.axes import Axes
 from hiertopics.contract.model import Context, Posterior, without
-from hiertopics.corpus.data.tree import NODE, Tree
-from hiertopics.corpus.data.vectors import Vectors
+from hiertopics.corpus.data import NODE, Tree, Vectors
 from hiertopics.families.hca import state as structured
 from hiertopics.families.hca.config import Model, Settings
 from hiertopics.families.hca.kernels import RowSums, VectorGlobals, meanfield_scores, meanfield_step

@@ -13,8 +13,7 @@ import numpy as np
 
 from hiertopics.base.arrays import F64, Floats
 from hiertopics.base.axes import Axes
-from hiertopics.contract.engine import joined
-from hiertopics.contract.model import Context
+from hiertopics.contract import Context, joined
 from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.config import ModelSettings

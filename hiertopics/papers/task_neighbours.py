@@ -20,8 +20,7 @@ from scipy import sparse
 from hiertopics.base import files, seeds
 from hiertopics.base.arrays import F64, I64
 from hiertopics.base.errors import UsageError
-from hiertopics.corpus.data.corpus import Corpus, Tags
-from hiertopics.corpus.data.names import pack_short_names
+from hiertopics.corpus.data import Corpus, Tags, pack_short_names
 from hiertopics.papers.task_sides import read_documents
 from hiertopics.runs import newdocs
 from hiertopics.scoring.request import Metrics, Request, Scorer, TaskResult

@@ -16,7 +16,7 @@ from hiertopics.base.arrays import F64, I32
 from hiertopics.base.errors import UsageError
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.corpus.holdouts.split import hash_of_file
-from hiertopics.runs import newdocs
+from hiertopics.runs import newdocs, unseen
 from hiertopics.runs.original import read_original
 from hiertopics.scoring.request import Request, Scorer, TaskResult
 
@@ -38,7 +38,7 @@ def score(request: Request, options: ReconstructionOptions) -> TaskResult:
     if options.corpus is None:
         rows, paths, code = train.rows, run.paths, run.split.hash
     else:
-        new = newdocs.read_matched(run, options.corpus, request.data).corpus
+        new = unseen.read_matched(run, options.corpus, request.data).corpus
         paths = newdocs.infer_theta(run, new, engine=request.engine).paths
         rows, code = new.rows, hash_of_file(new)
     if not len(rows):

@@ -10,10 +10,9 @@ import numpy as np
 
 from hiertopics.base.arrays import F64, Bools
 from hiertopics.base.errors import UsageError
-from hiertopics.corpus.data.corpus import Corpus, Tags
-from hiertopics.corpus.data.groups import groups_of
+from hiertopics.corpus.data import Corpus, Tags, groups_of
 from hiertopics.corpus.holdouts.split import split_hash
-from hiertopics.runs import newdocs
+from hiertopics.runs import unseen
 from hiertopics.runs.original import OriginalCorpus, read_original
 from hiertopics.scoring.request import Request
 
@@ -71,7 +70,7 @@ def read_documents(request: Request, corpus: Path | str | None, kind: str) -> Ta
     if corpus is None:
         test = original.whole.select(split.heldout_docs)
         return TaskDocuments(original, test, (own, own), split.unknown_tokens, split.hash)
-    matched = newdocs.read_unseen(run, corpus, request.data)
+    matched = unseen.read_unseen(run, corpus, request.data)
     counts = matched.corpus.counts
     code = split_hash(split.train_docs, np.arange(counts.shape[0]), counts, counts, run.vocab)
     return TaskDocuments(original, matched.corpus, (own, str(corpus)), matched.unknown_tokens, code)

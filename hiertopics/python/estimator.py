@@ -14,11 +14,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hiertopics.base.arrays import F64
 from hiertopics.base.errors import UsageError
-from hiertopics.contract import registry
-from hiertopics.contract.engine import Workers
-from hiertopics.contract.observed import kind_of
-from hiertopics.corpus.data.corpus import Corpus, default_vocab
-from hiertopics.corpus.data.tree import NODE
+from hiertopics.contract import Workers, kind_of, registry
+from hiertopics.corpus.data import NODE, Corpus, default_vocab
 from hiertopics.corpus.holdouts.partition import partition
 from hiertopics.python.run import fit
 from hiertopics.runs.experiment import read_experiment

@@ -14,9 +14,7 @@ from typing import Any, NamedTuple
 
 from msgspec import structs
 
-from hiertopics.contract import registry
-from hiertopics.contract.engine import Workers
-from hiertopics.contract.model import Context, Settings
+from hiertopics.contract import Context, Settings, Workers, registry
 from hiertopics.corpus.data.shelf import Shelf
 from hiertopics.fitting.consensus import with_bins
 from hiertopics.fitting.reshaping import Reshaping, written

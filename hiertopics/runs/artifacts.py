@@ -12,13 +12,9 @@ from hiertopics.base import files
 from hiertopics.base.arrays import I32
 from hiertopics.base.errors import RunError
 from hiertopics.base.made import MadeRows
-from hiertopics.contract import registry
-from hiertopics.contract.model import Settings, Summary
-from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.corpus.data.groups import groups_of
-from hiertopics.corpus.data.shelf import Bags
+from hiertopics.contract import Settings, Summary, registry
+from hiertopics.corpus.data import Bags, Corpus, Vectors, groups_of
 from hiertopics.corpus.data.tree import Support, Tree, require_tree
-from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.corpus.holdouts.split import Split
 from hiertopics.runs.documents import DOCUMENTS, documents_lines
 from hiertopics.runs.manifest import FILES

@@ -16,9 +16,7 @@ from scipy import sparse
 
 from hiertopics.base import files
 from hiertopics.base.arrays import I64
-from hiertopics.corpus.data.corpus import Tags
-from hiertopics.corpus.data.shelf import Bags
-from hiertopics.corpus.data.vectors import Vectors
+from hiertopics.corpus.data import Bags, Tags, Vectors
 from hiertopics.corpus.formats.sidefiles import in_order
 
 DOCUMENTS = "documents.jsonl"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hiertopics.base.errors import NumericalError
-from hiertopics.contract import registry
-from hiertopics.contract.model import Context, Settings, Summary
+from hiertopics.contract import Context, Settings, Summary, registry
 from hiertopics.runs.soundness import blamed, check_summary
 from hiertopics.settings.config import Experiment
 

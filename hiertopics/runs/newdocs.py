@@ -3,73 +3,53 @@
 from __future__ import annotations
 
 import hashlib
-import re
-import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from msgspec import structs
 from scipy import sparse
 
 from hiertopics.base import files
 from hiertopics.base.arrays import I64
-from hiertopics.base.errors import HiertopicsError, NumericalError, RunError, UsageError
+from hiertopics.base.errors import NumericalError, RunError, UsageError
 from hiertopics.base.progress import said
 from hiertopics.base.room import Room
-from hiertopics.base.visible import steady
-from hiertopics.contract import registry
-from hiertopics.contract.cluster.coordinator import Cluster
-from hiertopics.contract.cluster.joining import engine_of
-from hiertopics.contract.engine import Engine, Workers
-from hiertopics.contract.model import Context, PathMixture, Paths, Posterior, Settings
-from hiertopics.contract.observed import observed_by
-from hiertopics.corpus.corpora import dataset
-from hiertopics.corpus.corpora.inmemory import on_disk
-from hiertopics.corpus.data.corpus import Corpus, default_vocab
-from hiertopics.corpus.data.discretise import Bins, column_order
-from hiertopics.corpus.data.naming import require_order
-from hiertopics.corpus.data.shelf import Bags, Shelf, in_memory
-from hiertopics.corpus.data.tree import Tree
-from hiertopics.corpus.data.vectors import Vectors
-from hiertopics.corpus.formats import parquet
-from hiertopics.corpus.formats.records import PLAIN
-from hiertopics.corpus.formats.source import FIELDS, FORM, WORDING
-from hiertopics.corpus.formats.table import FORMATS, format_of
-from hiertopics.corpus.formats.trust import trust, trusts
-from hiertopics.corpus.formats.words import (
-    JoinedWords,
-    drops_stop_words,
-    stop_words,
-    tokenizer_hash,
+from hiertopics.contract import (
+    Cluster,
+    Context,
+    Engine,
+    PathMixture,
+    Paths,
+    Posterior,
+    Settings,
+    Workers,
+    engine_of,
+    registry,
 )
+from hiertopics.corpus.corpora.inmemory import on_disk
+from hiertopics.corpus.data import (
+    Corpus,
+    Shelf,
+    Tree,
+    Vectors,
+    require_order,
+)
+from hiertopics.corpus.formats import parquet
+from hiertopics.corpus.formats.trust import trusts
 from hiertopics.runs.manifest import MANIFEST
 from hiertopics.runs.placing import PARQUET, TABLES, DocumentFacts, spans, together, write_placed
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.soundness import ARITHMETIC, blamed, check_fitted, check_posterior
-from hiertopics.settings.config import DataConfig, Experiment
+from hiertopics.runs.unseen import Matched, as_matched, columns_of, left_out, match, read_new
+from hiertopics.settings.config import Experiment
 
 SUFFIXES = (".npz", *TABLES, "")
 ALONE = Workers()
 _READING = threading.Lock()
-
-
-@dataclass(frozen=True)
-class Matched:
-    """A corpus over a run's vocabulary (or vectors over its columns), and the number of tokens
-    outside it.
-
-    unknown: int64 [n_docs], the same by document, without the words that the run left out on
-    purpose.
-    """
-
-    corpus: Any
-    unknown_tokens: int
-    unknown: I64
 
 
 @dataclass(frozen=True)
@@ -95,159 +75,6 @@ class Inferred(Matched):
     def posterior(self) -> Posterior:
         """Where the documents lie."""
         return Posterior(self.theta, self.paths, self.mixture)
-
-
-def read_matched(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Matched:
-    """Read a corpus file as new documents of ``run``.
-
-    data: entries of the ``data`` section that describe the file (vocab, from_, text_field, ...);
-    format and fields default to the run's own, where the file's name does not tell another. Rows
-    of a dense table are cut into the bins of the run, or stay what they are where its backend
-    observes vectors. Raises DataError.
-    """
-    new = _read(run, corpus, data)
-    return _matched(new) if isinstance(new, Vectors) else match(in_memory(new), run.vocab)
-
-
-def _matched(vectors: Vectors) -> Matched:
-    return Matched(vectors, 0, np.zeros(vectors.n_docs, np.int64))
-
-
-def left_out(run: RunDir) -> frozenset[str]:
-    """Return the stop words of a run; none where their list is not there any more."""
-    try:
-        return stop_words(run.experiment.data.stop_words)
-    except HiertopicsError:
-        return frozenset()
-
-
-def _read(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Bags | Vectors:
-    """Read a corpus file: bags with all their words, vectors over the run's columns."""
-    experiment = run.experiment
-    own = experiment.data
-    config = described(own, corpus, data)
-    form = FORMATS[format_of(Path(corpus), config.from_)]
-    bins = None if own.discretise is None else _bins(run)
-    if form.text and config.tokenizer is not None:
-        _warn_of_change(run, config.tokenizer)
-    new: Bags | Vectors = observed_by(experiment).load(config, bins, phrases_of(run)).corpus
-    if isinstance(new, Vectors):
-        return _match_columns(new, run.vocab, config)
-    unnamed = form.dense and new.vocab == default_vocab(new.n_words)
-    if unnamed and new.n_words != len(run.vocab) and not dataset.chooses_words(own):
-        what = f"{new.n_words} columns without names, but the run has {len(run.vocab)}"
-        raise dataset.other_columns(config, what)
-    return new
-
-
-def phrases_of(run: RunDir) -> JoinedWords | None:
-    """Return the phrases that a run knows; None where its words were not joined."""
-    return None if run.experiment.data.phrases is None else JoinedWords(run.vocab)
-
-
-def described(own: DataConfig, corpus: Path | str, data: Mapping[str, Any]) -> DataConfig:
-    """Return the section for a file of new documents; ``own`` fills missing entries of ``data``."""
-    trust(data)
-    config = structs.replace(DataConfig(), corpus=str(corpus), **dict(data))
-    if config.from_ is None and own.from_ is not None:
-        config = structs.replace(config, from_=_format(Path(corpus), own))
-    form = FORMATS[format_of(Path(corpus), config.from_)]
-    if form.text:
-        same = format_of(Path(corpus), config.from_) == own.from_
-        has_fields = format_of(Path(corpus), config.from_) not in PLAIN
-        how = (*(FIELDS if has_fields else ()), *WORDING, *(FORM if same else ()))
-        kept = {name: getattr(own, name) for name in how if name not in data}
-        config = structs.replace(config, **kept)
-        if drops_stop_words(dataset.source_of(config)):
-            config = structs.replace(config, stop_words=own.stop_words)
-    if form.dense and not {"label_column", "labels"} & set(data):
-        config = structs.replace(config, label_column=own.label_column)
-    if "repeat_cap" not in data:
-        config = structs.replace(config, repeat_cap=own.repeat_cap)
-    if form.layered and "layer" not in data:
-        config = structs.replace(config, layer=own.layer)
-    return config
-
-
-def _warn_of_change(run: RunDir, tokenizer: str) -> None:
-    """Warn where a tokenizer is not what cut the texts of the fit."""
-    before = run.manifest["corpus"].get("tokenizer_hash")
-    if before not in (None, tokenizer_hash(tokenizer)):
-        what = f"{tokenizer} has changed since the fit: new texts are cut in another way"
-        print(f"warning: {steady(what)}", file=sys.stderr)
-
-
-def _match_columns(new: Vectors, columns: tuple[str, ...], config: DataConfig) -> Vectors:
-    try:
-        order = column_order(new.columns, columns, "fitted")
-    except HiertopicsError as error:
-        raise dataset.other_columns(config, str(error)) from error
-    return replace(new, rows=new.rows[:, order], columns=columns)
-
-
-def _bins(run: RunDir) -> Bins:
-    with files.readable(run.file("model.npz"), KeyError, what="it has no array "):
-        return Bins.from_arrays(run.tree.extra)
-
-
-def read_unseen(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Matched:
-    """Read as ``read_matched`` does; UsageError for the corpus that the run was trained on."""
-    matched = read_matched(run, corpus, data)
-    if matched.corpus.text_fingerprint == run.manifest["corpus"]["text_fingerprint"]:
-        raise UsageError("this is the corpus that the run was trained on; scoring it would flatter")
-    return matched
-
-
-def _format(path: Path, own: DataConfig) -> str | None:
-    """Return what the name tells, if it tells another format than that of the run's corpus does."""
-    told, told_before = _told(path), _told(Path(own.corpus or ""))
-    return own.from_ if told in (None, told_before) else told
-
-
-def _told(path: Path) -> str | None:
-    try:
-        return format_of(path, None)
-    except UsageError:
-        return None
-
-
-def columns_in(own: Sequence[str], vocab: Sequence[str]) -> I64:
-    """Return the place of each word in ``vocab``, -1 where it has none.
-
-    Words go by string, or by id where their file alone names none.
-    """
-    unnamed = tuple(own) == default_vocab(len(own))
-    if unnamed and not all(re.fullmatch("w[0-9]+", word) for word in vocab):
-        target = np.arange(len(own))
-        target[target >= len(vocab)] = -1
-        return target
-    # Backwards, so that of two equal words of the vocabulary the first one is taken.
-    column = {word: index for index, word in reversed(list(enumerate(vocab)))}
-    return np.array([column.get(word, -1) for word in own], dtype=np.int64)
-
-
-def match(corpus: Corpus, vocab: Sequence[str], left_out: Set[str] = frozenset()) -> Matched:
-    """Carry counts over to ``vocab``; see ``columns_in``.
-
-    left_out: words that are not counted as unknown ones of a document.
-    """
-    target = columns_in(corpus.vocab, vocab)
-    cells = corpus.counts.tocoo()
-    columns = target[cells.coords[1]]
-    known = columns >= 0
-    matched = sparse.csr_array(
-        (cells.data[known], (cells.coords[0][known], columns[known])),
-        shape=(corpus.n_docs, len(vocab)),
-    )
-    matched.sum_duplicates()
-    marks = (corpus.doc_ids, corpus.groups, corpus.labels)
-    carried = Corpus(matched, tuple(vocab), *marks, notes=corpus.notes, snippets=corpus.snippets)
-    counted = ~known
-    if left_out:
-        is_wanted = np.array([word not in left_out for word in corpus.vocab], dtype=bool)
-        counted &= is_wanted[cells.coords[1]]
-    unknown = np.bincount(cells.coords[0][counted], cells.data[counted], corpus.n_docs)
-    return Matched(carried, int(cells.data[~known].sum()), unknown.astype(np.int64))
 
 
 def infer_theta(
@@ -359,14 +186,14 @@ def infer(
     target = opened(run)
     require_order(target.tree, words_by)
     with on_disk(corpus, columns_of(target)) as path:
-        new = _read(target, path, data or {})
+        new = read_new(target, path, data or {})
     room = Room(None if output is None else Path(output).resolve().parent)
     with engine_of(cluster, workers, said) as engine:
         if isinstance(new, Shelf):
             found = _placed_in_blocks(target, new, room, seed, engine)
         else:
             if isinstance(new, Vectors):
-                whole = _matched(new)
+                whole = as_matched(new)
             else:
                 whole = match(new, target.vocab, left_out(target))
             placed = infer_theta(target, whole.corpus, seed=seed, engine=engine)
@@ -411,8 +238,3 @@ def _require_form(path: Path) -> None:
         raise UsageError(f"{path}: no format goes by that suffix (known: {known})")
     if path.suffix.lower() == PARQUET:
         parquet.require()
-
-
-def columns_of(run: RunDir) -> tuple[str, ...] | None:
-    """Return the names of a table's unnamed columns: the run's words, unless it made them."""
-    return None if run.experiment.data.discretise else run.vocab

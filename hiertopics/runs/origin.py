@@ -15,8 +15,7 @@ import numpy as np
 from hiertopics.base.errors import ConfigError, UsageError
 from hiertopics.contract.registry import BACKENDS
 from hiertopics.corpus.corpora.dataset import corpus_name
-from hiertopics.corpus.data.shelf import Bags
-from hiertopics.corpus.data.vectors import Vectors
+from hiertopics.corpus.data import Bags, Vectors
 from hiertopics.corpus.formats.table import FORMATS
 from hiertopics.corpus.formats.words import tokenizer_hash
 from hiertopics.runs.manifest import CONTINUED, FITTED, MADE_BY, PARENTS, SCHEMA, VERSIONED

@@ -32,6 +32,7 @@ from hiertopics.base.axes import (
 )
 from hiertopics.base.errors import HiertopicsError, RunError, UsageError
 from hiertopics.contract.model import Paths
+from hiertopics.corpus.data import NodeSupport, Support, Tree, how_found
 from hiertopics.corpus.data.membership import (
     BLOCK,
     ENTRIES,
@@ -39,8 +40,6 @@ from hiertopics.corpus.data.membership import (
     branch_members,
     counts_of_blocks,
 )
-from hiertopics.corpus.data.support import how_found
-from hiertopics.corpus.data.tree import NodeSupport, Support, Tree
 from hiertopics.corpus.holdouts.split import Split
 from hiertopics.runs.documents import DOCUMENTS, DocumentRecords, read_documents
 from hiertopics.runs.experiment import CONFIG, fitted_experiment

@@ -24,10 +24,8 @@ from hiertopics.base.errors import NumericalError, RunError
 from hiertopics.base.made import MadeRows
 from hiertopics.contract.model import AnyBackend, Posterior, Settings, Summary
 from hiertopics.contract.states import lengths_of
+from hiertopics.corpus.data import Bags, Tree, Vectors
 from hiertopics.corpus.data.discretise import EDGES
-from hiertopics.corpus.data.shelf import Bags
-from hiertopics.corpus.data.tree import Tree
-from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.settings.config import Experiment
 
 ARITHMETIC = (ArithmeticError, LinAlgError)

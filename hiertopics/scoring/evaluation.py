@@ -13,16 +13,15 @@ from typing import Any
 from hiertopics.base.errors import HiertopicsError, NumericalError, UsageError
 from hiertopics.base.progress import said
 from hiertopics.base.visible import steady
-from hiertopics.contract.cluster.joining import engine_of
-from hiertopics.contract.observed import observed_by
+from hiertopics.contract import engine_of, observed_by
 from hiertopics.corpus.corpora.inmemory import on_disk
 from hiertopics.corpus.data.quality import Hierarchy, hierarchy_quality, topic_quality
 from hiertopics.corpus.formats.trust import trusts
-from hiertopics.runs.newdocs import columns_of
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.scorefiles import keep_score
 from hiertopics.runs.soundness import blamed, check_scores
+from hiertopics.runs.unseen import columns_of
 from hiertopics.scoring.protocols import PROTOCOLS
 from hiertopics.scoring.request import Request, answer, not_default
 from hiertopics.scoring.tasks import evaluate_task

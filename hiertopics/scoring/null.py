@@ -16,14 +16,11 @@ import numpy as np
 from hiertopics.base import seeds
 from hiertopics.base.errors import UsageError
 from hiertopics.base.units import format_duration
-from hiertopics.contract.engine import Workers
-from hiertopics.contract.model import Context, Settings, Summary
+from hiertopics.contract import Context, Settings, Summary, Workers
 from hiertopics.contract.observed import refuse_other_kind
-from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data import ROOT, Corpus, Support, Tree, shuffle
 from hiertopics.corpus.data.matching import marks_of, supported_by
 from hiertopics.corpus.data.quality import hierarchy_quality, topic_quality
-from hiertopics.corpus.data.shuffling import shuffle
-from hiertopics.corpus.data.tree import ROOT, Support, Tree
 from hiertopics.corpus.formats.trust import trusts
 from hiertopics.runs.inmemoryfits import fitted_in_memory
 from hiertopics.runs.manifest import MADE_BY

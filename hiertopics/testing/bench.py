@@ -9,13 +9,18 @@ from typing import Any
 
 import pytest
 
-from hiertopics.contract import registry
-from hiertopics.contract.engine import Engine, Workers
-from hiertopics.contract.model import Context, Settings, Sizes, Summary
-from hiertopics.contract.observed import kind_of
+from hiertopics.contract import (
+    Context,
+    Engine,
+    Settings,
+    Sizes,
+    Summary,
+    Workers,
+    kind_of,
+    registry,
+)
 from hiertopics.contract.states import restored, to_arrays
-from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.corpus.data.vectors import to_vectors
+from hiertopics.corpus.data import Corpus, to_vectors
 from hiertopics.runs.experiment import read_experiment
 from hiertopics.testing.small import small_settings
 

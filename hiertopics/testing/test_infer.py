@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from hiertopics.contract.model import Posterior, Summary
-from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.corpus.data.tree import Tree
+from hiertopics.corpus.data import Corpus, Tree
 from hiertopics.testing.bench import Bench, of_those
 from hiertopics.testing.corpora import corpus_of
 

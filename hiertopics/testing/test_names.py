@@ -10,10 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from hiertopics.contract import registry
-from hiertopics.contract.chains import Chains
-from hiertopics.contract.engine import Workers
-from hiertopics.contract.model import Backend, Context
+from hiertopics.contract import Backend, Chains, Context, Workers, registry
 from hiertopics.contract.states import is_record
 from hiertopics.settings.config import InferenceConfig, SamplerConfig, build, template
 from hiertopics.settings.fields import offered

@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hiertopics.contract import registry
-from hiertopics.contract.model import Summary
-from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.corpus.data.tree import NODE, OUTSIDE, ROOT, Tree
+from hiertopics.contract import Summary, registry
+from hiertopics.corpus.data import NODE, OUTSIDE, ROOT, Corpus, Tree
 from hiertopics.runs.soundness import check_extra
 from hiertopics.testing.bench import Bench, of_those
 from hiertopics.testing.corpora import corpus_of, two_themes

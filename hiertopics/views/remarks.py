@@ -16,8 +16,7 @@ from scipy import sparse
 
 from hiertopics.base.arrays import I64
 from hiertopics.base.errors import DataError, UsageError
-from hiertopics.corpus.data.corpus import Tags
-from hiertopics.corpus.data.tree import ROOT, Tree
+from hiertopics.corpus.data import ROOT, Tags, Tree
 from hiertopics.corpus.data.treeshares import main_topics
 from hiertopics.corpus.formats.opening import require_file
 from hiertopics.corpus.formats.records import TABLES, column_of, table_form

@@ -7,8 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from hiertopics.base.errors import UsageError
-from hiertopics.corpus.data.naming import in_order
-from hiertopics.corpus.data.tree import ROOT, Tree
+from hiertopics.corpus.data import ROOT, Tree, in_order
 from hiertopics.runs.rows import node_rows
 from hiertopics.views.render import View, for_reading
 from hiertopics.views.render.trees import to_html, to_text

@@ -14,9 +14,10 @@ from hiertopics.base.errors import ConfigError, UsageError
 from hiertopics.corpus.corpora.conversion import convert
 from hiertopics.fitting.refitting import refit
 from hiertopics.fitting.updating import update
-from hiertopics.runs.newdocs import infer, read_matched
+from hiertopics.runs.newdocs import infer
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
+from hiertopics.runs.unseen import read_matched
 
 Fit = Callable[..., Any]
 CAP = "data.repeat_cap=3"

@@ -15,8 +15,9 @@ from unsealed import unsealed
 from hiertopics.base.errors import DataError, RunError, UsageError
 from hiertopics.base.files import read_npz, write_npz
 from hiertopics.corpus.corpora import dataset
-from hiertopics.runs.newdocs import infer, read_matched
+from hiertopics.runs.newdocs import infer
 from hiertopics.runs.rundir import RunDir
+from hiertopics.runs.unseen import read_matched
 from hiertopics.scoring.evaluation import evaluate
 from hiertopics.settings.config import DataConfig, Discretise
 

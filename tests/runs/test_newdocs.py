@@ -18,8 +18,9 @@ from hiertopics.corpus.corpora.conversion import convert
 from hiertopics.corpus.data.corpus import Corpus, Tags, default_vocab
 from hiertopics.corpus.formats.writing import write_corpus
 from hiertopics.runs import placing
-from hiertopics.runs.newdocs import infer, infer_theta, match, read_matched
+from hiertopics.runs.newdocs import infer, infer_theta
 from hiertopics.runs.rundir import RunDir
+from hiertopics.runs.unseen import match, read_matched
 
 Fit = Callable[..., object]
 Finished = Callable[..., Path]

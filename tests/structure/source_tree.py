@@ -30,6 +30,21 @@ def modules() -> dict[str, ast.Module]:
     }
 
 
+@cache
+def offered() -> dict[str, str]:
+    """Return, for each name that a package offers, the module that has it, by dotted names."""
+    found: dict[str, str] = {}
+    for package, path in paths().items():
+        tree = modules()[package] if path.name == "__init__.py" else None
+        for block in tree.body if tree is not None else ():
+            if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.dump(block.test):
+                for statement in block.body:
+                    if isinstance(statement, ast.ImportFrom):
+                        names = (f"{package}.{alias.asname}" for alias in statement.names)
+                        found |= dict.fromkeys(names, str(statement.module))
+    return found
+
+
 def imported(
     tree: ast.Module, names: frozenset[str], *, top_only: bool, typing: bool = False
 ) -> set[str]:
@@ -46,7 +61,7 @@ def imported(
             base = statement.module or ""
             for alias in statement.names:
                 whole = f"{base}.{alias.name}"
-                found.add(whole if whole in names else base)
+                found.add(whole if whole in names else offered().get(whole, base))
     return found
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
 from graphlib import CycleError, TopologicalSorter
 
 import pytest
-from source_tree import ROOT, edges, imported, modules, paths, within
+from source_tree import ROOT, edges, imported, modules, offered, paths, within
 
 H = "hiertopics"
 LAYERS = (
@@ -28,7 +29,7 @@ LAYERS = (
 
 WINGS = {
     "base": (
-        ("arrays", "compiling", "errors"),
+        ("arrays", "compiling", "errors", "faces"),
         ("axes", "made", "room", "stretches"),
         ("seeds", "visible"),
         ("files", "saying", "units"),
@@ -45,6 +46,10 @@ WINGS = {
 }
 """What stands in a wing of several parts, bottom up."""
 
+FACES = (f"{H}.corpus.data", f"{H}.contract")
+"""Packages that offer names of their modules."""
+
+MOST_IMPORTS = 30
 SOURCE_PAGE = ROOT / "docs" / "source.md"
 FLOORS = (f"{H}.families.flat", f"{H}.families.nested")
 """Bottom up: what more than one family uses, of topics and of trees."""
@@ -159,6 +164,41 @@ def test_every_import_inside_a_wing_points_down(wing: str) -> None:
     assert up == []
 
 
+@pytest.mark.parametrize("face", FACES)
+def test_a_package_offers_at_run_time_what_it_offers_to_type_checkers(face: str) -> None:
+    package = importlib.import_module(face)
+    told = {name: module for name, module in offered().items() if within(name, face)}
+    homes = {f"{face}.{name}": f"{face}.{home}" for name, home in package.HOMES.items()}
+    assert told and homes == told
+    for name in package.HOMES:
+        assert getattr(package, name) is getattr(
+            importlib.import_module(told[f"{face}.{name}"]), name
+        )
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        package.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_a_package_knows_its_own_face_by_its_modules(face: str) -> None:
+    """A face that its own modules use would be loaded before they are."""
+    for name, tree in modules().items():
+        if within(name, face):
+            froms = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+            used = {
+                f"{face}.{one.name}" for node in froms if node.module == face for one in node.names
+            }
+            assert not used & offered().keys(), name
+
+
+@pytest.mark.parametrize("name", paths())
+def test_no_module_begins_with_thirty_imports(name: str) -> None:
+    """Such a module does several things, or knows too much of those below it."""
+    imports = [
+        node for node in modules()[name].body if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    assert len(imports) < MOST_IMPORTS
+
+
 def test_every_import_points_down() -> None:
     up = [
         f"{name} imports {target}"
@@ -241,7 +281,14 @@ def test_the_compiler_is_reached_through_one_door() -> None:
     [
         (
             "corpus.data",
-            ("base.axes", "base.errors", "base.room", "base.stretches", "numeric.overlap_kernels"),
+            (
+                "base.axes",
+                "base.errors",
+                "base.faces",
+                "base.room",
+                "base.stretches",
+                "numeric.overlap_kernels",
+            ),
         ),
         ("settings", ("base.errors", "base.units")),
         ("numeric", ("base.compiling",)),

@@ -15,9 +15,8 @@ from hiertopics.base.errors import DataError, UsageError
 from hiertopics.corpus.corpora import dataset, inmemory
 from hiertopics.corpus.corpora.advising import Advice, advise, advise_on_lines, settings_of
 from hiertopics.corpus.corpora.section import data_section
-from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data import Corpus, Vectors
 from hiertopics.corpus.data.shape import marks_of, shape_of
-from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.corpus.formats.reading import read_counts, read_resolved, resolve
 from hiertopics.corpus.formats.records import holds_pages, records, settings_found
 from hiertopics.corpus.formats.sidefiles import read_tags, read_vocabulary

@@ -13,10 +13,8 @@ from hiertopics.base.errors import DataError, UsageError
 from hiertopics.base.files import require_place
 from hiertopics.corpus.corpora import dataset
 from hiertopics.corpus.corpora.section import data_section
-from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data import Bags, Corpus, Vectors
 from hiertopics.corpus.data.pruning import kept_words, refuse_none
-from hiertopics.corpus.data.shelf import Bags
-from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.corpus.formats import shards
 from hiertopics.corpus.formats.drafts import CorpusDraft
 from hiertopics.corpus.formats.reading import require_names_of, resolve

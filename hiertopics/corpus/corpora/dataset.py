@@ -15,10 +15,9 @@ from msgspec import structs
 
 from hiertopics.base.arrays import I64
 from hiertopics.base.errors import DataError, HiertopicsError, UsageError
-from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data import Corpus, Shelf, in_memory
 from hiertopics.corpus.data.discretise import Bins, learn_bins, to_words
 from hiertopics.corpus.data.pruning import AnyBags, Limits, prune
-from hiertopics.corpus.data.shelf import Shelf, in_memory
 from hiertopics.corpus.data.vectors import Vectors, no_count, to_corpus, to_vectors
 from hiertopics.corpus.formats.reading import read_corpus, read_resolved, resolve
 from hiertopics.corpus.formats.records import records

@@ -23,9 +23,8 @@ from hiertopics.base import files
 from hiertopics.base.arrays import F64
 from hiertopics.base.errors import HiertopicsError, RunError, UsageError
 from hiertopics.base.visible import steady
-from hiertopics.corpus.data.corpus import Corpus, Tags, default_vocab
+from hiertopics.corpus.data import Corpus, Tags, Vectors, default_columns, default_vocab
 from hiertopics.corpus.data.names import made_unique, names_of, require_names, unique_note
-from hiertopics.corpus.data.vectors import Vectors, default_columns
 from hiertopics.corpus.formats.sidefiles import TagTable
 from hiertopics.corpus.formats.source import FOLDER
 from hiertopics.corpus.formats.table import FORMATS, format_of

@@ -14,8 +14,7 @@ import numpy as np
 from hiertopics.base.arrays import I32, I64
 from hiertopics.base.room import Room
 from hiertopics.base.stretches import stretches
-from hiertopics.corpus.data.corpus import Tags
-from hiertopics.corpus.data.pruning import Limits
+from hiertopics.corpus.data import Limits, Tags
 from hiertopics.corpus.data.stored import Texts
 from hiertopics.corpus.formats.counting import CountedPairs
 

@@ -19,8 +19,7 @@ from scipy import sparse
 from hiertopics.base.arrays import I64
 from hiertopics.base.errors import DataError, UsageError, optional
 from hiertopics.base.stretches import stretches
-from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.corpus.data.names import made_unique, unique_note
+from hiertopics.corpus.data import Corpus, made_unique, unique_note
 from hiertopics.corpus.formats.counting import (
     MAX_COUNT,
     MAX_DOCS,

@@ -6,9 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from hiertopics.base.errors import DataError, UsageError
-from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data import Corpus, Vectors
 from hiertopics.corpus.data.names import NamedData, first_flaw, names_of
-from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.corpus.formats.opening import lacking, require_file
 from hiertopics.corpus.formats.sidefiles import read_tags, read_vocabulary
 from hiertopics.corpus.formats.source import (

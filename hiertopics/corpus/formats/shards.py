@@ -28,7 +28,7 @@ from hiertopics.base import files
 from hiertopics.base.arrays import I64, Bools
 from hiertopics.base.errors import DamagedError, DataError, HiertopicsError, UsageError
 from hiertopics.base.room import Room
-from hiertopics.corpus.data.corpus import Corpus, Tags
+from hiertopics.corpus.data import Bags, Corpus, Limits, Shelf, Tags
 from hiertopics.corpus.data.names import (
     first_flaw,
     names_of,
@@ -36,8 +36,6 @@ from hiertopics.corpus.data.names import (
     require_names,
     unpack_names,
 )
-from hiertopics.corpus.data.pruning import Limits
-from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.corpus.data.stored import Texts, mapped, part_names, stored_in
 from hiertopics.corpus.formats.counting import CountedPairs
 from hiertopics.corpus.formats.drafts import CorpusDraft, CorpusFacts

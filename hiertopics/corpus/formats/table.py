@@ -18,8 +18,7 @@ from hiertopics.base.plugins import PluginTable
 from hiertopics.corpus.formats.source import FOLDER, Source, unpacked
 
 if TYPE_CHECKING:
-    from hiertopics.corpus.data.corpus import Corpus
-    from hiertopics.corpus.data.vectors import Vectors
+    from hiertopics.corpus.data import Corpus, Vectors
     from hiertopics.corpus.formats.drafts import CorpusDraft, CorpusFacts
 
 Reader = Callable[[Source, "tuple[str, ...] | None"], "Corpus | Vectors"]

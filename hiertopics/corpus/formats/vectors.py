@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from hiertopics.base.arrays import F64
 from hiertopics.base.errors import DataError, UsageError
 from hiertopics.base.units import format_bytes
-from hiertopics.corpus.data.corpus import Corpus, Tags
-from hiertopics.corpus.data.vectors import Vectors, default_columns, to_vectors
+from hiertopics.corpus.data import Corpus, Tags, Vectors, default_columns, to_vectors
 from hiertopics.corpus.formats.counting import listed, only, refuse_inflated, room_for, shown
 from hiertopics.corpus.formats.opening import (
     Block,

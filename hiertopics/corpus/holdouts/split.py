@@ -21,10 +21,8 @@ from hiertopics.base.arrays import I64
 from hiertopics.base.axes import require_below, require_numbers, require_whole
 from hiertopics.base.errors import DataError, UsageError
 from hiertopics.base.files import pack_csr, unpack_csr
-from hiertopics.corpus.data.corpus import Corpus, Tags
+from hiertopics.corpus.data import Bags, Corpus, Shelf, Tags, Vectors
 from hiertopics.corpus.data.names import pack_names, unpack_names
-from hiertopics.corpus.data.shelf import Bags, Shelf
-from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.corpus.holdouts.links import Links, withhold_links
 from hiertopics.corpus.holdouts.partition import draw_tokens, partition
 from hiertopics.corpus.holdouts.spec import WITHIN, Holdout

@@ -11,8 +11,7 @@ import numpy as np
 
 from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.base.axes import POSITIVE, Axes
-from hiertopics.contract.chains import Chains
-from hiertopics.contract.model import Backend, Context, Migration, Sharded, Summary
+from hiertopics.contract import Backend, Chains, Context, Migration, Sharded, Summary
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.chdp import summary as common
 from hiertopics.families.chdp.base_kernels import Weights, base_rows

@@ -14,9 +14,7 @@ from scipy import sparse
 from hiertopics.base.arrays import F64, I64, Numbers
 from hiertopics.base.axes import Axes
 from hiertopics.contract.model import Context, Posterior, Summary
-from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.corpus.data.names import pack_short_names, unpack_names
-from hiertopics.corpus.data.tree import Tree
+from hiertopics.corpus.data import Corpus, Tree, pack_short_names, unpack_names
 from hiertopics.families.chdp.base_kernels import Weights, base_rows
 from hiertopics.families.chdp.config import ModelSettings
 from hiertopics.families.chdp.layout import Data, link_parents, parent_tags

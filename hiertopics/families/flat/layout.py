@@ -21,11 +21,8 @@ from scipy import sparse
 
 from hiertopics.base.arrays import I32, I64, Floats, Ints, Numbers
 from hiertopics.base.room import Room, beside
-from hiertopics.contract.engine import Each, Pieces, as_given, cut
-from hiertopics.contract.model import Context, Sharded
-from hiertopics.corpus.data import seedwords
-from hiertopics.corpus.data.seedwords import Seeds
-from hiertopics.corpus.data.shelf import Bags
+from hiertopics.contract import Context, Each, Pieces, Sharded, as_given, cut
+from hiertopics.corpus.data import Bags, Seeds, seedwords
 from hiertopics.families.flat.bursts import BurstPlan, Repeats
 
 Local = TypeVar("Local")

@@ -12,8 +12,7 @@ from hiertopics.base.arrays import F64, I32
 from hiertopics.base.axes import Axes
 from hiertopics.base.made import all_entries
 from hiertopics.contract.model import AnySettings, Context, Posterior
-from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.corpus.data.tree import Tree
+from hiertopics.corpus.data import Corpus, Tree
 from hiertopics.families.flat import burst_kernels, kernels
 from hiertopics.families.flat.burst_kernels import TableRule
 from hiertopics.families.flat.summary import document_weights

@@ -16,8 +16,7 @@ import numpy as np
 
 from hiertopics.base.arrays import F64, I32, I64, Numbers
 from hiertopics.base.axes import POSITIVE, Axes
-from hiertopics.contract.engine import Pieces
-from hiertopics.contract.model import Context, Summary
+from hiertopics.contract import Context, Pieces, Summary
 from hiertopics.families.flat.bursts import (
     BURST_PRIOR,
     Repeats,

@@ -14,9 +14,7 @@ from hiertopics.base.arrays import F64, I64, Bools, Floats, Numbers
 from hiertopics.base.made import all_entries
 from hiertopics.base.room import Room
 from hiertopics.contract.model import Summary
-from hiertopics.corpus.data.regrouping import Regrouping
-from hiertopics.corpus.data.shelf import Bags, Shelf
-from hiertopics.corpus.data.tree import NODE, OUTSIDE, ROOT, Tree
+from hiertopics.corpus.data import NODE, OUTSIDE, ROOT, Bags, Regrouping, Shelf, Tree
 
 LIVE_TOKENS = 1.0
 NEARLY_ALL = 0.95

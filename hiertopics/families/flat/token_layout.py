@@ -10,9 +10,7 @@ from scipy import sparse
 
 from hiertopics.base.arrays import I32, I64, Ints
 from hiertopics.base.room import Room, beside
-from hiertopics.corpus.data import seedwords
-from hiertopics.corpus.data.seedwords import Seeds
-from hiertopics.corpus.data.shelf import Bags, Shelf
+from hiertopics.corpus.data import Bags, Seeds, Shelf, seedwords
 
 TOKENS_AT_ONCE = 1 << 18
 """Tokens that are in memory at a time, a longer document apart."""

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from hiertopics.base.arrays import I32, I64
+from hiertopics.contract import Backend, Context, PerChain, Pieces, joined
 from hiertopics.contract.chains import Chains, SettingsT, chains
-from hiertopics.contract.engine import Pieces, joined
-from hiertopics.contract.model import Backend, Context, PerChain
 from hiertopics.corpus.data.seedwords import NONE, Seeds
 from hiertopics.families.flat import sampler_kernels, token_kernels as kernels
 from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR, draw_concentration

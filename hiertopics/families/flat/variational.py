@@ -14,8 +14,7 @@ from hiertopics.base import seeds
 from hiertopics.base.arrays import F64, Floats
 from hiertopics.base.axes import Axes
 from hiertopics.base.errors import NumericalError
-from hiertopics.contract.engine import Each, Pieces, joined
-from hiertopics.contract.model import Context, Settings
+from hiertopics.contract import Context, Each, Pieces, Settings, joined
 from hiertopics.corpus.data.seedwords import Seeds, SeedSettings, seeds_in
 from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.families.flat import kernels, moments

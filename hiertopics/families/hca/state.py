@@ -16,8 +16,7 @@ from scipy.special import gammaln, psi
 from hiertopics.base.arrays import F64, I64
 from hiertopics.base.axes import POSITIVE, Axes
 from hiertopics.base.errors import NumericalError
-from hiertopics.contract.engine import Each, Pieces, as_given, cut, stacked
-from hiertopics.contract.model import Context
+from hiertopics.contract import Context, Each, Pieces, as_given, cut, stacked
 from hiertopics.families.hca.config import Model
 from hiertopics.families.hca.kernels import (
     RowSums,

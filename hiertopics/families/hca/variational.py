@@ -35,8 +35,7 @@ from hiertopics.contract.model import (
     Summary,
     always,
 )
-from hiertopics.corpus.data.tree import NODE, OUTSIDE, ROOT, Tree
-from hiertopics.corpus.data.vectors import Vectors
+from hiertopics.corpus.data import NODE, OUTSIDE, ROOT, Tree, Vectors
 from hiertopics.families.hca import moves, starts
 from hiertopics.families.hca.config import Inference as Inference, Model as Model, Settings
 from hiertopics.families.hca.kernels import VectorGlobals, structured_scores

@@ -22,11 +22,8 @@ from scipy import sparse
 
 from hiertopics.base.arrays import F32, I32, I64
 from hiertopics.base.room import beside
-from hiertopics.contract.engine import Each
-from hiertopics.contract.model import Context, Settings as SettingsOf
-from hiertopics.contract.states import Arrays, of_pieces
-from hiertopics.corpus.data.seedwords import Seeds
-from hiertopics.corpus.data.shelf import Bags
+from hiertopics.contract import Arrays, Context, Each, Settings as SettingsOf, of_pieces
+from hiertopics.corpus.data import Bags, Seeds
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.layout import (
     BlockInput,

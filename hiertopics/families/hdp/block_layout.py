@@ -15,9 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hiertopics.base.arrays import F32, I32, I64, U8, U16, Ints
-from hiertopics.corpus.data import seedwords
-from hiertopics.corpus.data.seedwords import Seeds
-from hiertopics.corpus.data.shelf import Bags, Shelf
+from hiertopics.corpus.data import Bags, Seeds, Shelf, seedwords
 from hiertopics.families.flat.bursts import Repeats
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.lanes import LANES, padded

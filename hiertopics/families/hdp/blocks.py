@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from hiertopics.base.arrays import F32, F64, I32, I64
 from hiertopics.base.axes import Axes
 from hiertopics.base.room import beside
-from hiertopics.contract.engine import Engine, Shared
-from hiertopics.contract.model import Context
+from hiertopics.contract import Context, Engine, Shared
 from hiertopics.families.hdp import block_kernels as kernels
 from hiertopics.families.hdp.block_kernels import (
     BlockScratch,

@@ -13,11 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hiertopics.base.arrays import F64, I64, Floats
-from hiertopics.contract.engine import Each, Pieces
-from hiertopics.contract.model import Backend, Context, Summary
-from hiertopics.contract.states import Arrays, of_pieces
-from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.corpus.data.shelf import Bags
+from hiertopics.contract import Arrays, Backend, Context, Each, Pieces, Summary, of_pieces
+from hiertopics.corpus.data import Bags, Corpus
 from hiertopics.families.flat import bursts, variational
 from hiertopics.families.flat.bursts import times_as_likely, told
 from hiertopics.families.flat.kernels import PseudoCounts

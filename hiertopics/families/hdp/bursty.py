@@ -15,8 +15,7 @@ from numpy.typing import DTypeLike
 
 from hiertopics.base.arrays import F64, I64, Floats
 from hiertopics.base.axes import POSITIVE, Axes
-from hiertopics.contract.engine import Each
-from hiertopics.contract.model import Context
+from hiertopics.contract import Context, Each
 from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.families.flat import burst_kernels, variational
 from hiertopics.families.flat.burst_kernels import TableRule

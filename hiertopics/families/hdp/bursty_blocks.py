@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from hiertopics.base.arrays import F32, F64, I32, I64
 from hiertopics.base.axes import Axes
 from hiertopics.base.room import beside
-from hiertopics.contract.engine import Engine, Pieces, Shared
-from hiertopics.contract.model import Context
+from hiertopics.contract import Context, Engine, Pieces, Shared
 from hiertopics.families.flat import seats
 from hiertopics.families.flat.seat_kernels import EMPTY, DocumentProcess
 from hiertopics.families.flat.seats import TableHistograms

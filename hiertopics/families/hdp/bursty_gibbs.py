@@ -14,9 +14,7 @@ import numpy as np
 
 from hiertopics.base.arrays import I32, I64
 from hiertopics.base.axes import Axes
-from hiertopics.contract.chains import Chains
-from hiertopics.contract.model import Backend, Context, Summary
-from hiertopics.contract.states import Arrays
+from hiertopics.contract import Arrays, Backend, Chains, Context, Summary
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.flat import seats
 from hiertopics.families.flat.bursts import putting_aside, repeats_of

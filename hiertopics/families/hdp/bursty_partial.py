@@ -15,12 +15,8 @@ from typing import Any
 import numpy as np
 
 from hiertopics.base.arrays import I32, I64
-from hiertopics.contract.chains import Chains
-from hiertopics.contract.engine import Each
-from hiertopics.contract.model import Backend, Context, Sharded, Summary
-from hiertopics.contract.states import Arrays, of_pieces
-from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.corpus.data.shelf import Bags
+from hiertopics.contract import Arrays, Backend, Chains, Context, Each, Sharded, Summary, of_pieces
+from hiertopics.corpus.data import Bags, Corpus
 from hiertopics.families.flat import seats
 from hiertopics.families.flat.bursts import putting_aside, repeats_of_blocks
 from hiertopics.families.flat.prediction import BURSTS_EXTRA, EXTRA, infer_bursty

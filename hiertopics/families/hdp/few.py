@@ -19,10 +19,8 @@ from numpy.typing import DTypeLike, NDArray
 from hiertopics.base.arrays import F32, F64, I64
 from hiertopics.base.axes import Axes
 from hiertopics.base.room import Room
-from hiertopics.contract.engine import Each
-from hiertopics.contract.model import Context
-from hiertopics.corpus.data.seedwords import Seeds
-from hiertopics.corpus.data.shelf import Bags, Shelf
+from hiertopics.contract import Context, Each
+from hiertopics.corpus.data import Bags, Seeds, Shelf
 from hiertopics.corpus.data.stored import BLOCK_PAIRS
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.config import ModelSettings

@@ -25,12 +25,18 @@ from msgspec import Meta
 
 from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.base.axes import POSITIVE, Axes
-from hiertopics.contract.chains import Chains
-from hiertopics.contract.engine import Each, Pieces, joined
-from hiertopics.contract.model import Backend, Context, Settings as SettingsOf, Summary
-from hiertopics.contract.states import Arrays
-from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.corpus.data.seedwords import Seeds, seeds_in
+from hiertopics.contract import (
+    Arrays,
+    Backend,
+    Chains,
+    Context,
+    Each,
+    Pieces,
+    Settings as SettingsOf,
+    Summary,
+    joined,
+)
+from hiertopics.corpus.data import Corpus, Seeds, seeds_in
 from hiertopics.families.flat import config
 from hiertopics.families.flat.bursts import (
     ASIDE,

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hiertopics.base.arrays import F64, I32, I64, Floats
-from hiertopics.contract.engine import Each
-from hiertopics.contract.model import Context
+from hiertopics.contract import Context, Each
 from hiertopics.families.flat import burst_kernels
 from hiertopics.families.flat.burst_kernels import TableRule
 from hiertopics.families.flat.bursts import Repeats

@@ -30,13 +30,20 @@ from numpy.typing import NDArray
 
 from hiertopics.base.arrays import F32, F64, I32, I64
 from hiertopics.base.axes import Axes
-from hiertopics.contract.chains import Chains
-from hiertopics.contract.engine import Each, Pieces, Shared
-from hiertopics.contract.model import Backend, Context, Settings as SettingsOf, Sharded, Summary
-from hiertopics.contract.states import Arrays, of_pieces
-from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.corpus.data.seedwords import seeds_in
-from hiertopics.corpus.data.shelf import Bags, Shelf
+from hiertopics.contract import (
+    Arrays,
+    Backend,
+    Chains,
+    Context,
+    Each,
+    Pieces,
+    Settings as SettingsOf,
+    Sharded,
+    Shared,
+    Summary,
+    of_pieces,
+)
+from hiertopics.corpus.data import Bags, Corpus, Shelf, seeds_in
 from hiertopics.families.flat.concentrations import (
     CONCENTRATION_PRIOR,
     draw_by_slice_of_sizes,

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.contract.model import NONE_DRAWN, Context, Hyperparameters, Sizes, value_of
-from hiertopics.corpus.data.corpus import Corpus, default_vocab
-from hiertopics.corpus.data.seedwords import seeds_in
+from hiertopics.corpus.data import Corpus, default_vocab, seeds_in
 from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR
 from hiertopics.families.flat.config import ModelSettings
 from hiertopics.families.flat.drawing import draw_words

@@ -16,8 +16,7 @@ import numpy as np
 
 from hiertopics.base.arrays import F64, I32, I64, Numbers
 from hiertopics.base.room import Room, beside
-from hiertopics.contract.engine import Pieces
-from hiertopics.contract.model import Summary
+from hiertopics.contract import Pieces, Summary
 from hiertopics.families.flat.summary import (
     EntriesWriter,
     RowEntries,

@@ -43,8 +43,7 @@ from msgspec import Meta
 from numpy.typing import DTypeLike
 
 from hiertopics.base.arrays import F64, Floats
-from hiertopics.contract.model import Backend, Context, Settings, Summary
-from hiertopics.contract.states import Arrays
+from hiertopics.contract import Arrays, Backend, Context, Settings, Summary
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.flat import kernels, variational
 from hiertopics.families.flat.bursts import (

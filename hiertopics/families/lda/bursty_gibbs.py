@@ -15,8 +15,7 @@ import numpy as np
 
 from hiertopics.base.arrays import I32, I64, Bools
 from hiertopics.base.axes import Axes
-from hiertopics.contract.chains import Chains
-from hiertopics.contract.model import Backend, Context, Hyperparameters, Sizes, Summary
+from hiertopics.contract import Backend, Chains, Context, Hyperparameters, Sizes, Summary
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.flat import seats
 from hiertopics.families.flat.bursts import Repeats, repeats_of

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.base.axes import POSITIVE, Axes
-from hiertopics.contract.chains import Chains
-from hiertopics.contract.model import (
+from hiertopics.contract import (
     NONE_DRAWN,
     Backend,
+    Chains,
     Components,
     Context,
     Hyperparameters,
@@ -33,8 +33,7 @@ from hiertopics.contract.model import (
     Summary,
     value_of,
 )
-from hiertopics.corpus.data.corpus import Corpus, default_vocab
-from hiertopics.corpus.data.tree import Tree
+from hiertopics.corpus.data import Corpus, Tree, default_vocab
 from hiertopics.families.flat.drawing import draw_words
 from hiertopics.families.flat.prediction import EXTRA, FoldIn, infer
 from hiertopics.families.flat.summary import (

@@ -18,11 +18,8 @@ from hiertopics.base.arrays import F64, I32, I64, Ints, Numbers
 from hiertopics.base.axes import Axes
 from hiertopics.base.room import Room
 from hiertopics.contract.model import Paths, Summary
-from hiertopics.corpus.data import seedwords
+from hiertopics.corpus.data import NODE, OUTSIDE, ROOT, Regrouping, Seeds, Tree, seedwords
 from hiertopics.corpus.data.membership import passing
-from hiertopics.corpus.data.regrouping import Regrouping
-from hiertopics.corpus.data.seedwords import Seeds
-from hiertopics.corpus.data.tree import NODE, OUTSIDE, ROOT, Tree
 from hiertopics.families.nested.slots import place
 
 LIVE_TOKENS = 1.0

@@ -17,8 +17,7 @@ from scipy.cluster.hierarchy import linkage
 
 from hiertopics.base.arrays import F64, I64
 from hiertopics.contract.model import unreported
-from hiertopics.corpus.data import seedwords
-from hiertopics.corpus.data.seedwords import Seeds
+from hiertopics.corpus.data import Seeds, seedwords
 from hiertopics.families.nhdp.shapes import labels_at
 from hiertopics.numeric import factor_kernels, factors
 

@@ -21,8 +21,7 @@ from hiertopics.base.arrays import I32, Floats
 from hiertopics.base.axes import Axes
 from hiertopics.contract.chains import Chains, chains
 from hiertopics.contract.model import Backend, Context, PerChain, Summary
-from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.corpus.data.tree import Tree
+from hiertopics.corpus.data import Corpus, Tree
 from hiertopics.families.flat import seats
 from hiertopics.families.flat.bursts import Repeats, repeats_of
 from hiertopics.families.flat.layout import Cells, sharded

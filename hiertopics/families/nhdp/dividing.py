@@ -11,8 +11,7 @@ from scipy import sparse
 
 from hiertopics.base.arrays import F64, I64, Floats
 from hiertopics.base.room import beside
-from hiertopics.contract.engine import Each
-from hiertopics.contract.model import Context, Settings
+from hiertopics.contract import Context, Each, Settings
 from hiertopics.families.flat.layout import Data, Piece, build_piece, parts_of
 from hiertopics.families.nhdp import document_kernels, documents, mixing
 from hiertopics.families.nhdp.config import NhdpVariationalInference

@@ -22,9 +22,7 @@ from scipy import sparse
 
 from hiertopics.base.arrays import F64, Floats, Ints
 from hiertopics.base.room import Room, beside
-from hiertopics.contract.engine import Each, Workers
-from hiertopics.contract.model import Context, Settings
-from hiertopics.contract.states import Arrays
+from hiertopics.contract import Arrays, Context, Each, Settings, Workers
 from hiertopics.corpus.data.shelf import Bags
 from hiertopics.families.flat import bursts, variational
 from hiertopics.families.flat.burst_kernels import TableRule

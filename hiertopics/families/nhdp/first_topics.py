@@ -12,8 +12,7 @@ from numpy.typing import DTypeLike
 from scipy import sparse
 
 from hiertopics.base.arrays import F64, I64, Bools, Floats
-from hiertopics.contract.engine import Workers, stacked
-from hiertopics.contract.model import Context, Settings
+from hiertopics.contract import Context, Settings, Workers, stacked
 from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.families.flat.bursts import UNTIL, BurstPlan
 from hiertopics.families.flat.config import Model, PosteriorInference, PosteriorSettings

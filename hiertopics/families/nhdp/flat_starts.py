@@ -17,9 +17,7 @@ from scipy.cluster.hierarchy import linkage
 
 from hiertopics.base.arrays import F64, I32, I64, Floats
 from hiertopics.contract.model import Context
-from hiertopics.corpus.data import seedwords
-from hiertopics.corpus.data.corpus import Corpus, default_vocab
-from hiertopics.corpus.data.seedwords import Seeds
+from hiertopics.corpus.data import Corpus, Seeds, default_vocab, seedwords
 from hiertopics.families.flat.layout import Data, InCells, lay_out, pairs_of
 from hiertopics.families.flat.variational import Responsibilities, SweepVariant
 from hiertopics.families.nhdp.patches import Patch, PatchedTable, patched

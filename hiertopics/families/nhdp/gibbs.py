@@ -18,13 +18,9 @@ from scipy import sparse
 
 from hiertopics.base.arrays import F64, I32, I64, Floats
 from hiertopics.base.axes import POSITIVE, Axes, require_parents
+from hiertopics.contract import Arrays, Backend, Context, PerChain, Pieces, Summary
 from hiertopics.contract.chains import Chains, chains
-from hiertopics.contract.engine import Pieces
-from hiertopics.contract.model import Backend, Context, PerChain, Summary
-from hiertopics.contract.states import Arrays
-from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.corpus.data.seedwords import seeds_in
-from hiertopics.corpus.data.tree import Tree
+from hiertopics.corpus.data import Corpus, Tree, seeds_in
 from hiertopics.families.flat.layout import (
     BlockInput,
     Cells,

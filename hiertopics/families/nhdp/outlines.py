@@ -12,9 +12,7 @@ from scipy import sparse
 
 from hiertopics.base.arrays import I64
 from hiertopics.contract.model import Context, Summary
-from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.corpus.data.shelf import Bags
-from hiertopics.corpus.data.tree import NODE, ROOT, Tree
+from hiertopics.corpus.data import NODE, ROOT, Bags, Corpus, Tree
 from hiertopics.families.flat.layout import counts_of
 from hiertopics.families.flat.variational import prepare
 from hiertopics.families.nhdp import branching, flat_starts, starts

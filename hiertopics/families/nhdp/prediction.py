@@ -10,8 +10,7 @@ from scipy import sparse
 from hiertopics.base.arrays import F64
 from hiertopics.base.made import all_entries
 from hiertopics.contract.model import Components, Context, Posterior, Settings
-from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.corpus.data.tree import Tree
+from hiertopics.corpus.data import Corpus, Tree
 from hiertopics.families.flat.burst_kernels import HELD_SWEEPS, TableRule
 from hiertopics.families.flat.prediction import seating_of, with_tables
 from hiertopics.families.nhdp import document_kernels

@@ -12,10 +12,8 @@ from scipy import sparse
 from hiertopics.base.arrays import F64, I64, Bools, Ints
 from hiertopics.base.made import all_entries
 from hiertopics.contract.model import Context
-from hiertopics.corpus.data import seedwords
+from hiertopics.corpus.data import NODE, Bags, Tree, seedwords
 from hiertopics.corpus.data.arranging import contexts
-from hiertopics.corpus.data.shelf import Bags
-from hiertopics.corpus.data.tree import NODE, Tree
 from hiertopics.families.nhdp import documents
 from hiertopics.families.nhdp.config import VariationalSettings
 from hiertopics.families.nhdp.layout import Shape, shape_of

@@ -15,8 +15,7 @@ from hiertopics.contract.model import (
     Sizes,
     value_of,
 )
-from hiertopics.corpus.data.corpus import Corpus, default_vocab
-from hiertopics.corpus.data.seedwords import seeds_in
+from hiertopics.corpus.data import Corpus, default_vocab, seeds_in
 from hiertopics.families.flat import seats
 from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR
 from hiertopics.families.flat.drawing import draw_words

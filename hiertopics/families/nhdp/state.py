@@ -11,8 +11,7 @@ from numpy.typing import DTypeLike
 from hiertopics.base.arrays import F64, I32, Floats
 from hiertopics.base.axes import POSITIVE, Axes, require_parents
 from hiertopics.base.errors import NumericalError
-from hiertopics.contract.engine import Pieces
-from hiertopics.contract.model import Context, Settings
+from hiertopics.contract import Context, Pieces, Settings
 from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.families.flat.burst_kernels import TableRule
 from hiertopics.families.flat.layout import BlockInput, Data, Piece, take_turns

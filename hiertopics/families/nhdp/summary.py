@@ -17,10 +17,7 @@ from hiertopics.base.axes import Axes
 from hiertopics.base.made import MadeRows, all_entries
 from hiertopics.base.room import Room
 from hiertopics.contract.model import Summary
-from hiertopics.corpus.data import seedwords
-from hiertopics.corpus.data.regrouping import Regrouping
-from hiertopics.corpus.data.seedwords import Seeds
-from hiertopics.corpus.data.tree import NODE, ROOT, Tree
+from hiertopics.corpus.data import NODE, ROOT, Regrouping, Seeds, Tree, seedwords
 from hiertopics.families.flat.summary import EntriesWriter, RowEntries, stacked_rows
 from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.mixing import Mixing, below

@@ -16,7 +16,6 @@ J. Paisley, C. Wang, D. Blei, M. Jordan: Nested hierarchical Dirichlet processes
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from functools import reduce
 from typing import Any, NamedTuple
@@ -28,10 +27,7 @@ from scipy import sparse
 from hiertopics.base.arrays import F64, Floats
 from hiertopics.base.room import beside
 from hiertopics.contract.model import Backend, Context, Settings, Summary
-from hiertopics.corpus.data import seedwords
-from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.corpus.data.shelf import Bags, Shelf
-from hiertopics.corpus.data.tree import Tree
+from hiertopics.corpus.data import Bags, Corpus, Shelf, Tree, seedwords
 from hiertopics.families.flat import bursts as plans, kernels
 from hiertopics.families.flat.layout import Data, Piece, sharded
 from hiertopics.families.flat.prediction import BURSTS_EXTRA, process_of
@@ -258,7 +254,7 @@ FEW_WORDS = 40
 def short(settings: Settings) -> Settings:
     """Return the settings of a fit of few iterations, and of few words in clusters."""
     inference = settings.inference
-    fewer = {name: math.ceil(part * getattr(inference, name)) for name, part in SHORT.items()}
+    fewer = {name: int(np.ceil(part * getattr(inference, name))) for name, part in SHORT.items()}
     fewer["start_words"] = min(FEW_WORDS, inference.start_words)
     return replace(settings, inference=structs.replace(inference, **fewer))
 

@@ -24,8 +24,7 @@ from scipy.special import expit, logit, logsumexp
 from hiertopics.base.arrays import F32, F64, I64, U8
 from hiertopics.base.axes import Axes
 from hiertopics.contract.model import Context, Hyperparameters, Sizes, without
-from hiertopics.corpus.data.tree import Tree
-from hiertopics.corpus.data.vectors import Vectors, default_columns
+from hiertopics.corpus.data import Tree, Vectors, default_columns
 from hiertopics.families.tssb import binary_kernels as kernels
 from hiertopics.families.tssb.binary_kernels import Diffusion, Family
 from hiertopics.families.tssb.config import Model, Settings, ends, middle

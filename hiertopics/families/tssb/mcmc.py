@@ -27,9 +27,9 @@ from typing import Any, Generic, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.contract.chains import Chains, chains
-from hiertopics.contract.model import (
+from hiertopics.contract import (
     NONE_DRAWN,
+    Arrays,
     Backend,
     Context,
     Hyperparameters,
@@ -39,7 +39,7 @@ from hiertopics.contract.model import (
     Summary,
     value_of,
 )
-from hiertopics.contract.states import Arrays
+from hiertopics.contract.chains import Chains, chains
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.families.flat.summary import notes_on_idle_shards
 from hiertopics.families.tssb import stick_kernels as kernels, summary as common

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hiertopics.base.arrays import F64, I32, I64, Numbers
 from hiertopics.base.axes import Axes
-from hiertopics.contract.chains import Chains
+from hiertopics.contract import Arrays, Chains
 from hiertopics.contract.model import (
     Components,
     Context,
@@ -20,10 +20,7 @@ from hiertopics.contract.model import (
     Sizes,
     as_saved,
 )
-from hiertopics.contract.states import Arrays
-from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.corpus.data.tree import Tree
-from hiertopics.corpus.data.vectors import Vectors
+from hiertopics.corpus.data import Corpus, Tree, Vectors
 from hiertopics.families.tssb.config import Model, Settings, process_bounds
 from hiertopics.families.tssb.layout import Process, StickNodes, make_nodes
 from hiertopics.families.tssb.stick_kernels import count

@@ -24,11 +24,8 @@ from scipy.special import gammaln, logsumexp
 
 from hiertopics.base.arrays import F64, I16, I32, I64
 from hiertopics.base.axes import Axes
-from hiertopics.contract.chains import Chains
-from hiertopics.contract.model import Components, Context, Hyperparameters, Sizes
-from hiertopics.contract.states import Arrays
-from hiertopics.corpus.data.corpus import Corpus, default_vocab
-from hiertopics.corpus.data.tree import Tree
+from hiertopics.contract import Arrays, Chains, Components, Context, Hyperparameters, Sizes
+from hiertopics.corpus.data import Corpus, Tree, default_vocab
 from hiertopics.families.flat.token_layout import Data, lay_out
 from hiertopics.families.tssb import state as common, text_kernels
 from hiertopics.families.tssb.config import Model, Settings, ends, middle

@@ -19,9 +19,7 @@ from scipy import sparse
 from hiertopics.base.arrays import F64, I64
 from hiertopics.base.errors import UsageError
 from hiertopics.contract import registry
-from hiertopics.corpus.data.corpus import Corpus, Tags
-from hiertopics.corpus.data.shelf import in_memory
-from hiertopics.corpus.data.tree import Tree
+from hiertopics.corpus.data import Corpus, Tags, Tree, in_memory
 from hiertopics.corpus.formats.table import format_of
 from hiertopics.runs import newdocs
 from hiertopics.runs.original import read_original

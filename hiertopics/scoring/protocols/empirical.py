@@ -20,8 +20,7 @@ from scipy.special import logsumexp
 from hiertopics.base import files, seeds
 from hiertopics.base.arrays import F32, F64, I64
 from hiertopics.base.errors import UsageError
-from hiertopics.contract import registry
-from hiertopics.contract.model import Components, Settings
+from hiertopics.contract import Components, Settings, registry
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.runs.rundir import RunDir
 from hiertopics.runs.soundness import check_fitted

@@ -12,7 +12,7 @@ from hiertopics.base.errors import UsageError
 from hiertopics.corpus.data.corpus import Tags
 from hiertopics.corpus.holdouts.partition import OBSERVED, partition
 from hiertopics.corpus.holdouts.split import Split, split_hash
-from hiertopics.runs import newdocs
+from hiertopics.runs import unseen
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.request import Request
 
@@ -79,7 +79,7 @@ def whole_job(request: Request, corpus: Path | str | None, protocol: str) -> Sco
         split = documents_aside(run, protocol)
         counts, unknown = split.heldout, split.unknown_tokens
         return ScoringJob(counts, counts, unknown, split.hash, split.groups, split.labels)
-    matched = newdocs.read_unseen(run, corpus, request.data)
+    matched = unseen.read_unseen(run, corpus, request.data)
     counts = matched.corpus.counts
     code = _file_hash(run, counts, counts)
     tags = (matched.corpus.groups, matched.corpus.labels)
@@ -109,7 +109,7 @@ def _refuse_no_holdout(run: RunDir) -> None:
 
 def _cut_file(request: Request, options: CutOptions) -> ScoringJob:
     assert options.corpus is not None
-    matched = newdocs.read_unseen(request.run, options.corpus, request.data)
+    matched = unseen.read_unseen(request.run, options.corpus, request.data)
     counts = matched.corpus.counts
     docs = np.arange(counts.shape[0])
     if options.observed == 0:

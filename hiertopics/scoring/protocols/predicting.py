@@ -24,15 +24,12 @@ from scipy.special import logsumexp
 from hiertopics.base import files
 from hiertopics.base.arrays import F64
 from hiertopics.base.errors import UsageError
-from hiertopics.contract import registry
-from hiertopics.contract.model import PathMixture, Posterior, Settings
-from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.corpus.data.tree import Tree
-from hiertopics.corpus.data.vectors import Vectors
+from hiertopics.contract import PathMixture, Posterior, Settings, registry
+from hiertopics.corpus.data import Corpus, Tree, Vectors
 from hiertopics.corpus.holdouts.partition import OBSERVED
 from hiertopics.corpus.holdouts.split import hash_of_file
 from hiertopics.numeric.pitman_yor import PitmanYor
-from hiertopics.runs import newdocs
+from hiertopics.runs import newdocs, unseen
 from hiertopics.runs.rundir import RunDir
 from hiertopics.runs.soundness import check_fitted
 from hiertopics.runs.trained import is_partial, whole_blocks
@@ -362,7 +359,7 @@ def density(request: Request, options: DensityOptions) -> HeldoutResult:
         split = documents_aside(run, "density")
         rows, code = Vectors(split.heldout.toarray(), run.vocab), split.hash
     else:
-        rows = newdocs.read_unseen(run, options.corpus, request.data).corpus
+        rows = unseen.read_unseen(run, options.corpus, request.data).corpus
         code = hash_of_file(rows)
     if rows.n_docs == 0:
         raise UsageError("there is no row to score")

@@ -18,14 +18,12 @@ from hiertopics.base import seeds
 from hiertopics.base.arrays import F64, I64
 from hiertopics.base.errors import HiertopicsError, UsageError
 from hiertopics.base.visible import visible
+from hiertopics.corpus.data import Vectors, by_branch, in_memory
 from hiertopics.corpus.data.agreement import Level, Triplets, levels, mixed_branches, torn_labels
 from hiertopics.corpus.data.arranging import topics_arranged
 from hiertopics.corpus.data.labelpaths import LabelPaths, label_paths
 from hiertopics.corpus.data.naming import names_of, require_order
-from hiertopics.corpus.data.shelf import in_memory
-from hiertopics.corpus.data.tree import by_branch
 from hiertopics.corpus.data.treeshares import TreeShares, linkage_shares, tree_shares
-from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.corpus.formats.labelpaths import (
     label_paths_of_column,
     label_paths_of_names,

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from hiertopics.base.visible import SENTENCE, Line, Span, plain, visible
-from hiertopics.corpus.data.support import support_sentence, support_told
-from hiertopics.corpus.data.tree import ROOT, Tree, hidden_nodes
+from hiertopics.corpus.data import ROOT, Tree, hidden_nodes, support_told
+from hiertopics.corpus.data.support import support_sentence
 from hiertopics.views.render import View, comes_back, is_weak, share
 
 

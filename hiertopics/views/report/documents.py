@@ -11,9 +11,8 @@ from scipy import sparse
 
 from hiertopics.base.arrays import I64
 from hiertopics.base.errors import HiertopicsError
+from hiertopics.corpus.data import Corpus, Tags, Tree
 from hiertopics.corpus.data.columns import moments
-from hiertopics.corpus.data.corpus import Corpus, Tags
-from hiertopics.corpus.data.tree import Tree
 from hiertopics.corpus.data.treeshares import forest_shares, main_rows
 from hiertopics.runs.documents import DocumentRecords
 from hiertopics.runs.original import read_original

@@ -15,12 +15,8 @@ from hiertopics.base.arrays import F64, I64
 from hiertopics.base.errors import UsageError
 from hiertopics.contract import registry
 from hiertopics.corpus.corpora.dataset import corpus_name
+from hiertopics.corpus.data import ROOT, Tags, Tree, groups_of, hidden_nodes, in_order, support_told
 from hiertopics.corpus.data.columns import Kind, binned, kind_of
-from hiertopics.corpus.data.corpus import Tags
-from hiertopics.corpus.data.groups import groups_of
-from hiertopics.corpus.data.naming import in_order
-from hiertopics.corpus.data.support import support_told
-from hiertopics.corpus.data.tree import ROOT, Tree, hidden_nodes
 from hiertopics.runs.edits import MERGE, MOVE, SPLIT
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir

@@ -9,9 +9,9 @@ import numpy as np
 from scipy import sparse
 
 from hiertopics.base.arrays import F64, I64, Bools
+from hiertopics.corpus.data import Tags, support_lacks
 from hiertopics.corpus.data.columns import binned, moments
-from hiertopics.corpus.data.corpus import Tags
-from hiertopics.corpus.data.support import support_lacks, support_sentence
+from hiertopics.corpus.data.support import support_sentence
 from hiertopics.corpus.data.tree import NONE, ROOT, Labels, Tree, hidden_nodes
 from hiertopics.views.render import comes_back
 from hiertopics.views.report.documents import Shares

@@ -28,13 +28,9 @@ from scipy import sparse
 from scipy.special import gammaln
 
 from hiertopics.base.arrays import F64, I64
+from hiertopics.contract import Arrays, Backend, Context, PerChain, Posterior, Summary
 from hiertopics.contract.chains import Chains, chains
-from hiertopics.contract.model import Backend, Context, PerChain, Posterior, Summary
-from hiertopics.contract.states import Arrays
-from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.corpus.data.seedwords import seeds_in
-from hiertopics.corpus.data.shelf import Bags, Shelf
-from hiertopics.corpus.data.tree import ROOT, Tree
+from hiertopics.corpus.data import ROOT, Bags, Corpus, Shelf, Tree, seeds_in
 from hiertopics.families.flat.summary import notes_on_idle_shards
 from hiertopics.families.flat.token_layout import (
     Data,

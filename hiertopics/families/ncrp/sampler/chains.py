@@ -21,8 +21,7 @@ import numpy as np
 from hiertopics.base.arrays import I8, I32, I64, Bools, Ints
 from hiertopics.base.axes import Axes
 from hiertopics.base.room import beside
-from hiertopics.contract.chains import Chains
-from hiertopics.contract.states import Arrays
+from hiertopics.contract import Arrays, Chains
 from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.families.flat.token_layout import TOKENS_AT_ONCE, Data
 from hiertopics.families.ncrp.config import HldaGibbsInference

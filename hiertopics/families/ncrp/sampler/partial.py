@@ -31,8 +31,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hiertopics.base.arrays import F32, F64, I8, I32, I64
-from hiertopics.contract.engine import stacked
-from hiertopics.contract.model import Context
+from hiertopics.contract import Context, stacked
 from hiertopics.corpus.data.seedwords import NONE, Seeds
 from hiertopics.families.flat.token_layout import Data, PieceDocuments, part_of
 from hiertopics.families.ncrp.config import GibbsSettings as Settings

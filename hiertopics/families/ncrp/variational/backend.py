@@ -26,13 +26,19 @@ from scipy import sparse
 
 from hiertopics.base.arrays import F64, I64
 from hiertopics.base.room import Room, beside
-from hiertopics.contract.engine import Each
-from hiertopics.contract.model import Backend, Context, Migration, Posterior, Sharded, Summary
-from hiertopics.contract.states import Arrays, of_pieces
-from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.corpus.data.shelf import Bags, Shelf
+from hiertopics.contract import (
+    Arrays,
+    Backend,
+    Context,
+    Each,
+    Migration,
+    Posterior,
+    Sharded,
+    Summary,
+    of_pieces,
+)
+from hiertopics.corpus.data import NODE, Bags, Corpus, Shelf, Tree
 from hiertopics.corpus.data.stored import BLOCK_PAIRS
-from hiertopics.corpus.data.tree import NODE, Tree
 from hiertopics.families.flat.summary import EntriesWriter, RowEntries, stacked_rows
 from hiertopics.families.ncrp import clustering, summary as common
 from hiertopics.families.ncrp.config import (

@@ -9,8 +9,7 @@ import numpy as np
 from scipy.special import psi
 
 from hiertopics.base.arrays import F64, I64
-from hiertopics.contract.engine import Each
-from hiertopics.contract.model import Context
+from hiertopics.contract import Context, Each
 from hiertopics.families.ncrp.variational.expectations import outside_log_chance
 from hiertopics.families.ncrp.variational.slot_kernels import DocumentPairs
 from hiertopics.families.ncrp.variational.state import Data, SlotProbabilities, State, by_piece

@@ -23,8 +23,7 @@ from scipy import sparse
 from scipy.special import gammaln
 
 from hiertopics.base.arrays import F64, I32, I64, Floats, Ints
-from hiertopics.contract.engine import Each, stacked
-from hiertopics.contract.model import Context
+from hiertopics.contract import Context, Each, stacked
 from hiertopics.families.ncrp.clustering import importance_of, in_two
 from hiertopics.families.ncrp.variational import bound, slot_kernels as kernels
 from hiertopics.families.ncrp.variational.draft_moves import union_gains

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hiertopics.base.arrays import F64, I32, I64, Floats, Ints
-from hiertopics.contract.engine import Each
-from hiertopics.contract.model import Context
+from hiertopics.contract import Context, Each
 from hiertopics.families.flat import token_layout
 from hiertopics.families.flat.token_layout import TokenRanges
 from hiertopics.families.ncrp import clustering

@@ -14,8 +14,7 @@ from scipy import sparse
 from hiertopics.base.arrays import F64, I32, I64, Floats
 from hiertopics.base.axes import POSITIVE, Axes
 from hiertopics.base.errors import NumericalError
-from hiertopics.contract.engine import Each, Pieces, as_given, cut, joined, stacked
-from hiertopics.contract.model import Context
+from hiertopics.contract import Context, Each, Pieces, as_given, cut, joined, stacked
 from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.families.flat.token_layout import spans
 from hiertopics.families.ncrp.variational import bound, expectations, slot_kernels as kernels
