@@ -216,6 +216,17 @@ def sum_list(
     return before[-1]
 
 
+def sum_products(one: F32, other: F32) -> Any:
+    """Return the sum of one times other, whose length is a multiple of ``LANES``.
+
+    Each lane adds up its own products; then the upper half of the lanes is added to the lower.
+    """
+    lanes = (one * other).reshape(-1, LANES).cumsum(axis=0)[-1]
+    while len(lanes) > 1:
+        lanes = lanes[: len(lanes) // 2] + lanes[len(lanes) // 2 :]
+    return lanes[0]
+
+
 def pick_place(sums: F32, before: F32, length: Int, target: Float) -> int:
     """Return the place of a list at which its sum passes ``target``, in the order of lanes.
 
@@ -299,6 +310,19 @@ def _emit_sum_list(builder: Any, args: dict[str, Any], _: dict[str, Any]) -> Any
     return builder.extract_element(sums, INT32(LANES - 1))
 
 
+def _emit_sum_products(builder: Any, args: dict[str, Any], lengths: dict[str, Any]) -> Any:
+    total = cgutils.alloca_once_value(builder, _ZEROS)
+    with cgutils.for_range_slice(builder, INT64(0), lengths["one"], INT64(LANES)) as (at, _):
+        one, other = (load(builder, args[name], at, FLOATS) for name in ("one", "other"))
+        builder.store(builder.fadd(builder.load(total), builder.fmul(one, other)), total)
+    lanes, half = builder.load(total), LANES // 2
+    while half:
+        order = [(lane + half) % LANES for lane in range(LANES)]
+        moved = builder.shuffle_vector(lanes, lanes, ir.Constant(INTS, order))
+        lanes, half = builder.fadd(lanes, moved), half // 2
+    return builder.extract_element(lanes, INT32(0))
+
+
 def _emit_pick_place(builder: Any, args: dict[str, Any], _: dict[str, Any]) -> Any:
     target = args["target"]
     sums = load(builder, args["before"], INT64(1), FLOATS)
@@ -356,6 +380,7 @@ declare(
     _kinds("chances", "counts", "start", "length", "place", "own", "sums", "before"),
     types.float32,
 )
+declare(sum_products, _emit_sum_products, _kinds("one", "other"), types.float32)
 declare(pick_place, _emit_pick_place, _kinds("sums", "before", "length", "target"), types.intp)
 
 

@@ -259,7 +259,7 @@ def visit(
     nodes = lists.nodes_of(tables.n_k, prior)
     room = (n_nodes + LANES - 1) // LANES * LANES
     (listing if compiled else listing.py_func)(
-        z, words, row, prior.eta, prior.eta_total, prior.first, *families, *made, nodes,
+        z, words, row, prior.eta, prior.eta_total, *families, *made, nodes,
         *lists.mixture_of(n_nodes, len(families.above)), np.zeros(room, np.float32),
         np.zeros(room, np.float32), np.zeros(LANES + 1, np.float32), how, rng,
     )  # fmt: skip

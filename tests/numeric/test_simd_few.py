@@ -8,7 +8,7 @@ from numba import njit
 
 from hiertopics.base.arrays import F32, I32
 from hiertopics.numeric import simd
-from hiertopics.numeric.simd_draws import keep_few
+from hiertopics.numeric.simd_draws import keep_few, sum_products
 
 Row = F32
 
@@ -23,6 +23,11 @@ def compiled(
 @njit(nogil=True, error_model="numpy")
 def weigh_shares(shares: Row, word: Row, prior: float, weights: Row) -> float:
     return simd.weigh_shares(shares, word, prior, weights)
+
+
+@njit(nogil=True, error_model="numpy")
+def compiled_sum(one: Row, other: Row) -> float:
+    return sum_products(one, other)
 
 
 def noise_of(length: int) -> Row:
@@ -65,3 +70,11 @@ def test_weights_of_shares(length: int) -> None:
     total = weigh_shares(shares, word, np.float32(0.05), weights)
     np.testing.assert_array_equal(weights, shares * (word + np.float32(0.05)))
     assert total == pytest.approx(weights.sum(), rel=1e-6)
+
+
+@pytest.mark.parametrize("length", [16, 48, 128])
+def test_a_sum_of_products_has_the_bits_of_the_source(length: int) -> None:
+    rng = np.random.default_rng(length)
+    for _ in range(20):
+        one, other = (rng.gamma(0.1, size=length).astype(np.float32) for _ in "12")
+        assert compiled_sum(one, other) == sum_products(one, other)

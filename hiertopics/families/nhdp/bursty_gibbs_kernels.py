@@ -25,9 +25,11 @@ from hiertopics.families.nhdp.gibbs_kernels import (
 )
 from hiertopics.families.nhdp.list_kernels import (
     CONCENTRATION,
+    DEPTH,
     INVERSE,
+    MASS,
+    MEMBER,
     OWN,
-    PARENT,
     PASSING,
     STOP_A,
     STOP_B,
@@ -36,13 +38,12 @@ from hiertopics.families.nhdp.list_kernels import (
     UNTIL,
     begin_document,
     find_node,
-    renew_share,
+    go_and_stay_at,
     stay_at_root,
-    sum_of_products,
 )
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.pitman_yor_kernels import LARGEST
-from hiertopics.numeric.simd_draws import Int, gather_products, pick_place, sum_list
+from hiertopics.numeric.simd_draws import Int, gather_products, pick_place, sum_list, sum_products
 
 
 @kernel()
@@ -135,12 +136,13 @@ def seat_document_by_lists(
     doc_row: I32,
     eta: float,
     eta_total: float,
-    first_child: I64,
-    links: I64,
+    links: U32,
+    paths: U32,
     member: U32,
-    above: I64,
-    begin: I64,
-    end: I64,
+    head: U32,
+    above: U32,
+    begin: U32,
+    end: U32,
     start: I64,
     length: I64,
     entries: U32,
@@ -159,14 +161,11 @@ def seat_document_by_lists(
 ) -> None:
     """Do as ``seat_document`` does, at the cost of the nodes of each word.
 
-    Arrays as of ``list_kernels.redraw_document``, with slots in place of tokens; first_child is its
-    ``first``. Lists have room for all that may come.
+    Arrays as of ``list_kernels.redraw_document``, with slots in place of tokens. Lists have
+    room for all that may come.
     """
     one, none = np.float32(1.0), np.float32(0.0)
-    begin_document(
-        doc_row, -1, first_child, links, above, begin, end, nodes, share, local, factor, exact,
-        weight,
-    )  # fmt: skip
+    begin_document(doc_row, -1, head, above, begin, end, nodes, share, local, factor, exact, weight)
     all_tables = np.int64(0)
     for column in range(len(doc_row)):
         all_tables += doc_row[column]
@@ -183,7 +182,7 @@ def seat_document_by_lists(
                     continue
                 # A table that comes is weighed with all tables in: nodes that the word has, and the
                 # word's prior at all nodes.
-                of_all = np.float64(np.float32(eta) * sum_of_products(factor, weight, before))
+                of_all = np.float64(np.float32(eta) * sum_products(factor, weight))
                 gather_products(share, factor, member, entries, at_list, n, chances)
                 of_list = np.float64(sum_list(chances, times, at_list, n, n, none, sums, before))
                 p = (of_list + of_all) * unit_of_shares(nodes)
@@ -199,7 +198,18 @@ def seat_document_by_lists(
                     target = (target - of_list) / eta
                     node = np.int64(find_node(target, share, factor, weight, begin, end))
                 move_table(
-                    node, 1.0, eta_total, links, above, nodes, share, local, factor, exact, weight
+                    node,
+                    1.0,
+                    eta_total,
+                    links,
+                    paths,
+                    above,
+                    nodes,
+                    share,
+                    local,
+                    factor,
+                    exact,
+                    weight,
                 )
                 z[first + n_tables] = node
                 place = place_of(entries, at_list, n, node)
@@ -214,9 +224,20 @@ def seat_document_by_lists(
                 # A table that goes is weighed without it; it comes back where the step is refused.
                 node = np.int64(z[first + n_tables - 1])
                 move_table(
-                    node, -1.0, eta_total, links, above, nodes, share, local, factor, exact, weight
+                    node,
+                    -1.0,
+                    eta_total,
+                    links,
+                    paths,
+                    above,
+                    nodes,
+                    share,
+                    local,
+                    factor,
+                    exact,
+                    weight,
                 )
-                of_all = np.float64(np.float32(eta) * sum_of_products(factor, weight, before))
+                of_all = np.float64(np.float32(eta) * sum_products(factor, weight))
                 gather_products(share, factor, member, entries, at_list, n, chances)
                 place = place_of(entries, at_list, n, node)
                 left = times[at_list + place] - one
@@ -226,8 +247,8 @@ def seat_document_by_lists(
                 p = (of_list + of_all) * unit_of_shares(nodes)
                 if chance * odds_of_another(seats, count, n_tables - 1, all_tables - 1) * p >= 1.0:
                     move_table(
-                        node, 1.0, eta_total, links, above, nodes, share, local, factor, exact,
-                        weight,
+                        node, 1.0, eta_total, links, paths, above, nodes, share, local, factor,
+                        exact, weight,
                     )  # fmt: skip
                     continue
                 z[first + n_tables - 1] = EMPTY
@@ -266,8 +287,9 @@ def move_table(
     node: Int,
     change: float,
     eta_total: float,
-    links: I64,
-    above: I64,
+    links: U32,
+    paths: U32,
+    above: U32,
     nodes: F64,
     share: F32,
     local: F32,
@@ -279,13 +301,22 @@ def move_table(
     nodes[node, STOPPED] += change
     nodes[node, TOKENS] += change
     nodes[node, INVERSE] = 1.0 / (nodes[node, TOKENS] + eta_total)
-    at, top = np.int64(node), np.int64(0)
-    while at >= 0:
+    depth = np.int64(links[node, DEPTH])
+    for level in range(depth, -1, -1):
+        at = np.int64(paths[node, level])
         nodes[at, PASSING] += change
-        renew_share(at, links, nodes, share, local, exact, weight)
-        if at > 0:
-            top = at
-        at = links[at, PARENT]
-    if top > 0:
-        for family in range(links[top, OWN], links[top, UNTIL]):
+        own = np.int64(links[at, OWN])
+        leaf = own == np.int64(links[at, UNTIL])
+        go, stay = go_and_stay_at(
+            at, leaf, nodes[at, STOPPED], nodes[at, PASSING], nodes[at, MASS],
+            nodes[at, CONCENTRATION], nodes[at, STOP_A], nodes[at, STOP_B],
+        )  # fmt: skip
+        if not leaf:
+            local[own] = np.float32(go)
+        now, family = np.float32(stay * nodes[at, INVERSE]), np.int64(links[at, MEMBER])
+        exact[family] += np.float64(now) - np.float64(share[at])
+        weight[family], share[at] = np.float32(exact[family]), now
+    if depth > 0:
+        top = np.int64(paths[node, 1])
+        for family in range(np.int64(links[top, OWN]), np.int64(links[top, UNTIL])):
             factor[family] = factor[above[family]] * local[family]

@@ -161,7 +161,7 @@ def _draw_shares(
         share = rng.dirichlet(of_children + gamma / len(of_children))
         mixing.share[children] = np.maximum(share, SMALLEST)
         drawn = CONCENTRATION_PRIOR.posterior(of_children.sum(), growth[node]).draw(rng)
-        mixing.concentration[node] = np.clip(drawn, LOWEST, HIGHEST)
+        mixing.concentration[node] = min(max(drawn, LOWEST), HIGHEST)
 
 
 def _draw_stops(mixing: Mixing, visits: VisitHistograms, rng: np.random.Generator) -> None:
@@ -175,4 +175,4 @@ def _draw_stops(mixing: Mixing, visits: VisitHistograms, rng: np.random.Generato
         visits_of_level = growth[nodes].sum()
         for weight, tables in ((mixing.stop_a, stops), (mixing.stop_b, goes)):
             drawn = CONCENTRATION_PRIOR.posterior(tables[nodes].sum(), visits_of_level).draw(rng)
-            weight[nodes] = np.clip(drawn, LOWEST, HIGHEST)
+            weight[nodes] = min(max(drawn, LOWEST), HIGHEST)

@@ -27,7 +27,7 @@ from hiertopics.families.flat.sweep_kernels import (
 from hiertopics.families.nhdp.gibbs_kernels import NodeParameters
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.lanes import LANES
-from hiertopics.numeric.simd_draws import Int, gather_products, pick_place, sum_list
+from hiertopics.numeric.simd_draws import Int, gather_products, pick_place, sum_list, sum_products
 
 PASSING, STOPPED, TOKENS, INVERSE, MASS, CONCENTRATION, STOP_A, STOP_B = range(8)
 """Columns of the table of nodes, float64 [K, 8], whose rows are lines of the cache.
@@ -37,10 +37,10 @@ TOKENS: tokens of all documents there. INVERSE: 1 / (TOKENS + eta_total). The re
 ``NodeParameters``.
 """
 
-PARENT, MEMBER, OWN, UNTIL = range(4)
-"""Columns of the table of links, int64 [K, 4].
+DEPTH, MEMBER, OWN, UNTIL = range(4)
+"""Columns of the table of links, uint32 [K, 4].
 
-PARENT: the parent of the node. MEMBER: the family that the node is in. ``OWN .. UNTIL``: the
+DEPTH: of the node, the root's 0. MEMBER: the family that the node is in. ``OWN .. UNTIL``: the
 families at and below the node; a leaf has none.
 """
 
@@ -48,16 +48,19 @@ families at and below the node; a leaf has none.
 class Families(NamedTuple):
     """Families of a tree, those below a node behind its own; the root is in that of its children.
 
-    links: int64 [K, 4], see ``PARENT``. member: uint32 [K], the family that a node is in. above:
-    int64 [F], the family that a family's parent is in. begin, end: int64 [F]; its nodes are
-    ``begin[f] .. end[f]``.
+    links: uint32 [K, 4], see ``DEPTH``. paths: uint32 [K, depth of the tree + 1], the node at each
+    depth on the path to a node. member: uint32 [K], the family that a node is in. head: uint32 [F],
+    the parent of a family; above: the family that it is in. begin, end: uint32 [F]; its nodes are
+    ``begin[f] .. end[f]``. Numbers that may be negative would cost a test at each use.
     """
 
-    links: I64
+    links: U32
+    paths: U32
     member: U32
-    above: I64
-    begin: I64
-    end: I64
+    head: U32
+    above: U32
+    begin: U32
+    end: U32
 
 
 class Mixture(NamedTuple):
@@ -79,28 +82,35 @@ class Mixture(NamedTuple):
 def families_of(parent: I32, first: I64) -> Families:
     """Return the families of a tree, nodes breadth first."""
     n_nodes = len(parent)
-    n_below = np.zeros(n_nodes, np.int64)
+    n_below, depth = np.zeros(n_nodes, np.int64), np.zeros(n_nodes, np.int64)
+    for node in range(1, n_nodes):
+        depth[node] = depth[parent[node]] + 1
     for node in range(n_nodes - 1, -1, -1):
         if node == 0 or first[node] < first[node + 1]:
             n_below[node] += 1
         if node > 0:
             n_below[parent[node]] += n_below[node]
-    member, links = np.zeros(n_nodes, np.uint32), np.zeros((n_nodes, 4), np.int64)
-    above = np.zeros(n_below[0], np.int64)
-    begin, end = np.zeros_like(above), np.zeros_like(above)
+    member, links = np.zeros(n_nodes, np.uint32), np.zeros((n_nodes, 4), np.uint32)
+    paths = np.zeros((n_nodes, depth[-1] + 1), np.uint32)
+    above = np.zeros(n_below[0], np.uint32)
+    head, begin, end = np.zeros_like(above), np.zeros_like(above), np.zeros_like(above)
     for node in range(n_nodes):
-        own = links[node, OWN]
-        links[node, PARENT], links[node, UNTIL] = parent[node], own + n_below[node]
+        if node > 0:
+            paths[node] = paths[parent[node]]
+            paths[node, depth[node]] = node
+        own = np.int64(links[node, OWN])
+        links[node, DEPTH], links[node, UNTIL] = depth[node], own + n_below[node]
         if n_below[node] == 0:
             continue
-        above[own], begin[own], end[own] = member[node], first[node], first[node + 1]
+        head[own], above[own] = node, member[node]
+        begin[own], end[own] = first[node], first[node + 1]
         behind = own + 1
         for child in range(first[node], first[node + 1]):
             member[child] = links[child, MEMBER] = own
             links[child, OWN] = behind
             behind += n_below[child]
     begin[0] = 0
-    return Families(links, member, above, begin, end)
+    return Families(links, paths, member, head, above, begin, end)
 
 
 @kernel()
@@ -142,12 +152,13 @@ def redraw_document(
     doc_row: I32,
     eta: float,
     eta_total: float,
-    first: I64,
-    links: I64,
+    links: U32,
+    paths: U32,
     member: U32,
-    above: I64,
-    begin: I64,
-    end: I64,
+    head: U32,
+    above: U32,
+    begin: U32,
+    end: U32,
     start: I64,
     length: I64,
     entries: U32,
@@ -165,16 +176,16 @@ def redraw_document(
 ) -> int:
     """Redraw the tokens of one document; return how many moved.
 
-    first: as in ``NodeParameters``. links to end: ``Families``. start to times: the lists of words,
-    kept up to date in place of n_wk. nodes: see ``PASSING``; all tokens in, before and after. share
-    to weight: ``Mixture``. chances, sums, before: scratch of a draw from a list.
+    links to end: ``Families``. start to times: the lists of words, kept up to date in place of
+    n_wk. nodes: see ``PASSING``; all tokens in, before and after. share to weight: ``Mixture``.
+    chances, sums, before: scratch of a draw from a list.
     """
     one, none = np.float32(1.0), np.float32(0.0)
     new = np.int64(z[0])
     nodes[new, TOKENS] -= 1.0
     nodes[new, INVERSE] = 1.0 / (nodes[new, TOKENS] + eta_total)
     begin_document(
-        doc_row, new, first, links, above, begin, end, nodes, share, local, factor, exact, weight
+        doc_row, new, head, above, begin, end, nodes, share, local, factor, exact, weight
     )
     of_all = -one
     moved, last_word, at_first, n, same = 0, np.int64(-1), np.int64(0), np.int64(0), False
@@ -189,30 +200,49 @@ def redraw_document(
             nodes[old, STOPPED] -= 1.0
             nodes[old, TOKENS] -= 1.0
             nodes[old, INVERSE] = 1.0 / (nodes[old, TOKENS] + eta_total)
-            # Nodes are breadth first: of two the one with the larger number is not above the other.
-            into, out, below_into, below_out, up = new, old, np.int64(-1), np.int64(-1), True
-            while up:
-                if into > out:
-                    node, into, below_into = into, links[into, PARENT], into
-                    nodes[node, PASSING] += 1.0
-                elif out > into:
-                    node, out, below_out = out, links[out, PARENT], out
-                    nodes[node, PASSING] -= 1.0
+            into, out = np.int64(links[new, DEPTH]), np.int64(links[old, DEPTH])
+            meet, both = np.int64(0), min(into, out)
+            while meet < both and paths[new, meet + 1] == paths[old, meet + 1]:
+                meet += 1
+            # Both paths below the node where they meet, and that node where a token stops at it.
+            # Of two of its children, whose family adds up both, the larger number comes first.
+            path, bottom, then, bottom_then, change = new, into, old, out, 1.0
+            if out > meet and (into == meet or paths[old, meet + 1] > paths[new, meet + 1]):
+                path, bottom, then, bottom_then, change = old, out, new, into, -1.0
+            top, at_meeting = meet + 1, into == meet or out == meet
+            for turn in range(3 if at_meeting else 2):
+                for level in range(bottom, top - 1, -1):
+                    node = np.int64(paths[path, level])
+                    nodes[node, PASSING] += change
+                    own = np.int64(links[node, OWN])
+                    leaf = own == np.int64(links[node, UNTIL])
+                    go, stay = go_and_stay_at(
+                        node, leaf, nodes[node, STOPPED], nodes[node, PASSING], nodes[node, MASS],
+                        nodes[node, CONCENTRATION], nodes[node, STOP_A], nodes[node, STOP_B],
+                    )  # fmt: skip
+                    if not leaf:
+                        local[own] = np.float32(go)
+                    now = np.float32(stay * nodes[node, INVERSE])
+                    family = np.int64(links[node, MEMBER])
+                    exact[family] += np.float64(now) - np.float64(share[node])
+                    weight[family], share[node] = np.float32(exact[family]), now
+                if turn == 0:
+                    path, bottom, change = then, bottom_then, -change
                 else:
-                    node, up = into, False
-                    if node != new and node != old:
-                        break
-                    if node > 0:
-                        below_into, below_out = node, np.int64(-1)
-                renew_share(node, links, nodes, share, local, exact, weight)
-            if below_into >= 0:
-                for family in range(links[below_into, OWN], links[below_into, UNTIL]):
+                    bottom, top, change = meet, meet, 0.0
+            if at_meeting and meet > 0:
+                node = np.int64(paths[new, meet])
+                for family in range(np.int64(links[node, OWN]), np.int64(links[node, UNTIL])):
                     factor[family] = factor[above[family]] * local[family]
-            if below_out >= 0:
-                for family in range(links[below_out, OWN], links[below_out, UNTIL]):
-                    factor[family] = factor[above[family]] * local[family]
-        if of_all < none:
-            of_all = np.float32(eta) * sum_of_products(factor, weight, before)
+            else:
+                if into > meet:
+                    node = np.int64(paths[new, meet + 1])
+                    for family in range(np.int64(links[node, OWN]), np.int64(links[node, UNTIL])):
+                        factor[family] = factor[above[family]] * local[family]
+                if out > meet:
+                    node = np.int64(paths[old, meet + 1])
+                    for family in range(np.int64(links[node, OWN]), np.int64(links[node, UNTIL])):
+                        factor[family] = factor[above[family]] * local[family]
         if word != last_word:
             at_first, n, last_word, same = start[word], length[word], word, False
         if not same:
@@ -221,6 +251,9 @@ def redraw_document(
         left = times[at_first + place] - one
         own_weight = chances[place] * left
         of_list = np.float64(sum_list(chances, times, at_first, n, place, own_weight, sums, before))
+        # Last, as it waits until all factors are in the cache.
+        if of_all < none:
+            of_all = np.float32(eta) * sum_products(factor, weight)
         target = rng.random() * (of_list + np.float64(of_all))
         if target < of_list:
             at = np.int64(pick_place(sums, before, n, np.float32(target)))
@@ -228,7 +261,7 @@ def redraw_document(
                 at = np.int64(last_place(chances, times, at_first, n, place, own_weight))
             new = np.int64(entries[at_first + at])
         else:
-            target = (target - of_list) / eta
+            at, target = np.int64(-1), (target - of_list) / eta
             new = np.int64(find_node(target, share, factor, weight, begin, end))
         same = new == old
         if same:
@@ -243,7 +276,9 @@ def redraw_document(
             n -= 1
             entries[at_first + place] = entries[at_first + n]
             times[at_first + place], times[at_first + n] = times[at_first + n], none
-        place = place_of(entries, at_first, n, new)
+            if at == n:
+                at = place
+        place = at if at >= 0 else place_of(entries, at_first, n, new)
         if place == n:
             entries[at_first + n] = new
             n += 1
@@ -254,47 +289,26 @@ def redraw_document(
     return moved
 
 
-@kernel(inline=True)
-def renew_share(
-    node: Int, links: I64, nodes: F64, share: F32, local: F32, exact: F64, weight: F32
-) -> None:
-    """Renew the share of a node whose counts have changed, and what its family has of it."""
-    if links[node, OWN] == links[node, UNTIL]:
-        stay = nodes[node, PASSING] + nodes[node, MASS]
-    elif node > 0:
-        go, stay = go_and_stay(
-            nodes[node, STOPPED], nodes[node, PASSING], nodes[node, MASS],
-            nodes[node, CONCENTRATION], nodes[node, STOP_A], nodes[node, STOP_B],
-        )  # fmt: skip
-        local[links[node, OWN]] = np.float32(go)
-    else:
-        stay = stay_at_root(
-            nodes[0, STOPPED], nodes[0, PASSING],
-            nodes[0, CONCENTRATION], nodes[0, STOP_A], nodes[0, STOP_B],
-        )  # fmt: skip
-    now, family = np.float32(stay * nodes[node, INVERSE]), links[node, MEMBER]
-    exact[family] += np.float64(now) - np.float64(share[node])
-    weight[family], share[node] = np.float32(exact[family]), now
-
-
 @kernel()
-def sum_of_products(one: F32, other: F32, sums: F32) -> float:
-    """Return the sum of one times other, whose lengths are multiples of LANES.
+def go_and_stay_at(
+    node: Int,
+    leaf: bool,
+    stopped: float,
+    passing: float,
+    mass: float,
+    concentration: float,
+    stop_a: float,
+    stop_b: float,
+) -> tuple[float, float]:
+    """Return the factor that a node gives to its children, 1 without one, and its own share.
 
-    Each lane adds up its own products, so that vector code keeps the order of the source. sums:
-    scratch, LANES or more.
+    The share lacks what depends on the tokens of all documents there.
     """
-    for lane in range(LANES):
-        sums[lane] = 0.0
-    for first in range(0, len(one), LANES):
-        for lane in range(LANES):
-            sums[lane] += one[first + lane] * other[first + lane]
-    half = LANES // 2
-    while half > 0:
-        for lane in range(half):
-            sums[lane] += sums[lane + half]
-        half //= 2
-    return sums[0]
+    if leaf:
+        return 1.0, passing + mass
+    if node > 0:
+        return go_and_stay(stopped, passing, mass, concentration, stop_a, stop_b)
+    return 1.0, stay_at_root(stopped, passing, concentration, stop_a, stop_b)
 
 
 @kernel()
@@ -324,11 +338,10 @@ def stay_at_root(
 def begin_document(
     doc_row: I32,
     out: Int,
-    first: I64,
-    links: I64,
-    above: I64,
-    begin: I64,
-    end: I64,
+    head: U32,
+    above: U32,
+    begin: U32,
+    end: U32,
     nodes: F64,
     share: F32,
     local: F32,
@@ -337,29 +350,30 @@ def begin_document(
     weight: F32,
 ) -> None:
     """Write the mixture of a document's counts, less a token at ``out``; below 0: less none."""
-    for node in range(len(doc_row) - 1, -1, -1):
-        stopped = np.float64(doc_row[node]) - (1.0 if node == out else 0.0)
-        passing = stopped
-        for child in range(first[node], first[node + 1]):
+    # As if all were leaves, without a branch; then those that are none.
+    for node in range(len(doc_row)):
+        stopped = np.float64(doc_row[node])
+        nodes[node, STOPPED] = nodes[node, PASSING] = stopped
+        share[node] = np.float32((stopped + nodes[node, MASS]) * nodes[node, INVERSE])
+    if out >= 0:
+        stopped = np.float64(doc_row[out]) - 1.0
+        nodes[out, STOPPED] = nodes[out, PASSING] = stopped
+        share[out] = np.float32((stopped + nodes[out, MASS]) * nodes[out, INVERSE])
+    for family in range(len(head) - 1, -1, -1):
+        node = np.int64(head[family])
+        passing = nodes[node, STOPPED]
+        for child in range(max(np.int64(begin[family]), 1), np.int64(end[family])):
             passing += nodes[child, PASSING]
-        nodes[node, STOPPED], nodes[node, PASSING] = stopped, passing
-        if links[node, OWN] == links[node, UNTIL]:
-            stay = passing + nodes[node, MASS]
-        elif node > 0:
-            go, stay = go_and_stay(
-                stopped, passing, nodes[node, MASS],
-                nodes[node, CONCENTRATION], nodes[node, STOP_A], nodes[node, STOP_B],
-            )  # fmt: skip
-            local[links[node, OWN]] = np.float32(go)
-        else:
-            stay = stay_at_root(
-                stopped, passing, nodes[0, CONCENTRATION], nodes[0, STOP_A], nodes[0, STOP_B]
-            )
-        share[node] = np.float32(stay * nodes[node, INVERSE])
+        nodes[node, PASSING] = passing
+        go, stay = go_and_stay_at(
+            node, False, nodes[node, STOPPED], passing, nodes[node, MASS],
+            nodes[node, CONCENTRATION], nodes[node, STOP_A], nodes[node, STOP_B],
+        )  # fmt: skip
+        local[family], share[node] = np.float32(go), np.float32(stay * nodes[node, INVERSE])
     factor[0] = 1.0
     for family in range(len(begin)):
         total = 0.0
-        for node in range(begin[family], end[family]):
+        for node in range(np.int64(begin[family]), np.int64(end[family])):
             total += np.float64(share[node])
         exact[family], weight[family] = total, np.float32(total)
         if family > 0:
@@ -367,14 +381,14 @@ def begin_document(
 
 
 @kernel()
-def find_node(target: float, share: F32, factor: F32, weight: F32, begin: I64, end: I64) -> int:
+def find_node(target: float, share: F32, factor: F32, weight: F32, begin: U32, end: U32) -> int:
     """Return the node at which the sum of share times factor passes ``target``, by families."""
     family, last = 0, len(begin) - 1
     while family < last and target >= np.float64(factor[family] * weight[family]):
         target -= np.float64(factor[family] * weight[family])
         family += 1
     target /= np.float64(factor[family])
-    node, last = begin[family], end[family] - 1
+    node, last = np.int64(begin[family]), np.int64(end[family]) - 1
     while node < last and target >= np.float64(share[node]):
         target -= np.float64(share[node])
         node += 1

@@ -115,7 +115,7 @@ def sweep_block_by_lists(
         own_nodes = np.empty(longest_of(cells, doc_shard, word_shard), np.int32)
         words_of = np.empty_like(own_nodes)
     start, length, entries, times = lists
-    links, member, above, begin, end = families_of(parameters.parent, parameters.first)
+    links, paths, member, head, above, begin, end = families_of(parameters.parent, parameters.first)
     nodes = nodes_of(n_k, parameters)
     share, local, factor, exact, weight = mixture_of(len(n_k), len(above))
     room = (len(n_k) + LANES - 1) // LANES * LANES
@@ -129,22 +129,22 @@ def sweep_block_by_lists(
         z, words, doc_row = tables.z[begins:ends], cells.word[begins:ends], tables.n_dk[doc]
         if seats is None:
             moved += redraw_document(
-                z, words, doc_row, parameters.eta, parameters.eta_total, parameters.first,
-                links, member, above, begin, end, start, length, entries, times,
+                z, words, doc_row, parameters.eta, parameters.eta_total,
+                links, paths, member, head, above, begin, end, start, length, entries, times,
                 nodes, share, local, factor, exact, weight, chances, sums, before, rng,
             )  # fmt: skip
         else:
             n_tables = take_tables(z, words, own_nodes, words_of)
             moved += redraw_document(
                 own_nodes[:n_tables], words_of[:n_tables], doc_row,
-                parameters.eta, parameters.eta_total, parameters.first,
-                links, member, above, begin, end, start, length, entries, times,
+                parameters.eta, parameters.eta_total,
+                links, paths, member, head, above, begin, end, start, length, entries, times,
                 nodes, share, local, factor, exact, weight, chances, sums, before, rng,
             )  # fmt: skip
             put_tables(own_nodes, z)
             seat_document_by_lists(
-                z, words, doc_row, parameters.eta, parameters.eta_total, parameters.first,
-                links, member, above, begin, end, start, length, entries, times,
+                z, words, doc_row, parameters.eta, parameters.eta_total,
+                links, paths, member, head, above, begin, end, start, length, entries, times,
                 nodes, share, local, factor, exact, weight, chances, sums, before, seats, seat_rng,
             )  # fmt: skip
     for node in range(len(n_k)):
