@@ -29,7 +29,7 @@ READING = {
     "labels": ("FILE", "Labels file."),
     "from_": ("FORMAT", "Format, if the suffix of the file does not tell it."),
     "text_field": ("TEXT", "Raw text: field with the text, or the number of its column."),
-    "id_field": ("TEXT", "Raw text: field with the document's name."),
+    "id_field": ("TEXT", "Raw text: field with the document's name. [default: found by a rule]"),
     "group_field": ("TEXT", "Raw text: field with the groups."),
     "label_field": ("TEXT", "Raw text: field with the labels."),
     "label_column": (

@@ -201,7 +201,8 @@ class DataConfig(
     id_field: Annotated[
         str | None,
         Meta(
-            description="Raw text: the field or column with the document's name.",
+            description="Raw text: the field or column with the document's name. null: an id, a "
+            "name, or a field whose values are unique.",
             extra=NUMBER_AS_TEXT,
         ),
     ] = None

@@ -110,9 +110,44 @@ def test_which_field_names_documents(put: Put) -> None:
     assert named(put, {"text": "aa", "name": "x"})[0] == ("x",)
     assert named(put, {"text": "aa", "_id": {"$oid": 1}, "name": " x "})[0] == ("x",)
     assert named(put, {"text": "aa", "id": None, "name": "x"})[0] == ("x",)
-    assert named(put, {"text": "aa", "title": "x"}) == (None, ())
+    assert named(put, {"text": "aa", "year": "x"}) == (None, ())
     assert named(put, {"id": "aa"}, text_field="id") == (None, ())
     assert named(put, {"text": "aa", "id": "x"}, group_field="id") == (None, ())
+
+
+def test_a_field_that_is_unique_names_documents(put: Put) -> None:
+    def rows(*names: Any, field: str = "Title", **others: Any) -> list[dict[str, Any]]:
+        return [{"text": "aa", field: name, **others} for name in names]
+
+    assert named(put, *rows("x y", " z ")) == (("x y", "z"), (UNASKED.format("Title"),))
+    assert named(put, *rows("x", "z", field="url", title="same"))[0] == ("x", "z")
+    both = [{"text": "aa", "url": f"u{n}", "TITLE": f"t{n}"} for n in range(2)]
+    assert named(put, *both)[0] == ("t0", "t1")
+    assert named(put, *rows("x", "z"), id_field="text")[0] == ("aa", "aa")
+    for lacks in (("x", "x"), ("x", None), ("x", ["y", "z"]), ("x", "y" * 201)):
+        assert named(put, *rows(*lacks)) == (None, ())
+
+
+@pytest.mark.parametrize(
+    ("value", "n_docs", "names"),
+    [
+        ("Wort {}", 20, True),
+        ("Wort {}", 19, False),
+        ("{}", 20, False),
+        ("1,{}", 20, False),
+        ("1990-01-{}", 20, False),
+        ("3.4.20{}", 20, False),
+        ("1990-01-01T{}:00", 20, False),
+        ("1990-{} b", 20, True),
+    ],
+)
+def test_another_unique_field_names_many_documents(
+    put: Put, value: str, n_docs: int, names: bool
+) -> None:
+    """Numbers and dates do not, and in a small table anything may be unique."""
+    values = [value.format(n + 10) for n in range(n_docs)]
+    rows = [{"text": "aa", "kind": "k", "Titel": one} for one in values]
+    assert named(put, *rows)[0] == (tuple(values) if names else None)
 
 
 def test_documents_without_a_name_among_others_that_have_one(put: Put) -> None:

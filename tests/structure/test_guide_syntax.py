@@ -247,8 +247,10 @@ def defaults() -> dict[str, set[str]]:
         module = registry.load(name)
         for section, kind in (("model", module.Model), ("inference", module.Inference)):
             for field in structs.fields(kind):
-                default = [*field.default] if isinstance(field.default, tuple) else field.default
-                text = dump_yaml({"": default}).partition(":")[2].strip()
+                if isinstance(field.default, tuple):
+                    text = str([*field.default])
+                else:
+                    text = dump_yaml({"": field.default}).partition(":")[2].strip()
                 found.setdefault(f"{section}.{field.encode_name}", set()).add(text)
     return found
 
@@ -265,7 +267,9 @@ def told_defaults(text: str) -> list[tuple[str, str]]:
     found = []
     for table in re.findall(KEY_TABLE, text, re.MULTILINE):
         for row in table.splitlines():
-            keys, values = (cell.replace("`", "").split(", ") for cell in row.split(" | ")[:2])
+            keys, values = (
+                re.split(r", (?![^\[]*\])", cell.replace("`", "")) for cell in row.split(" | ")[:2]
+            )
             section = keys[0].strip("| ").partition(".")[0]
             names = [f"{section}.{key.strip('| ').rpartition('.')[2]}" for key in keys]
             values = values if len(values) == len(names) else values * len(names)
@@ -288,3 +292,5 @@ def test_defaults_in_tables_of_keys_are_those_of_a_backend(page: Path) -> None:
 def test_tables_of_keys_are_read() -> None:
     text = "| key | default | c |\n| --- | --- | --- |\n| `a.b`, `c` | 1, `x`: why | d |\n"
     assert told_defaults(text) == [("a.b", "1"), ("a.c", "x")]
+    text = "| key | default | c |\n| --- | --- | --- |\n| `a.b` | [0.5, 2.0] | d |\n"
+    assert told_defaults(text) == [("a.b", "[0.5, 2.0]")]

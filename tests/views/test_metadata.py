@@ -312,9 +312,9 @@ def test_each_row_has_the_name_of_its_topic(folder: Path, call: Call) -> None:
 
 
 def test_a_chart_holds_the_records_by_topic(folder: Path, call: Call) -> None:
-    """Numbers are drawn as a line in a band, names as points; nothing is loaded."""
+    """Numbers are drawn as points on a line in a band, names as points; nothing is loaded."""
     run = folder / "run"
-    for column, marks in (("year", ["area", "line"]), ("by", ["rule", "point"])):
+    for column, marks in (("year", ["area", "line", "point"]), ("by", ["rule", "point"])):
         outcome = call("topics", run, "--by", column, "--format", "vega-lite")
         chart, records = json.loads(outcome.out), hiertopics.topics(run, by=column)
         layers = [layer["mark"] for layer in chart["spec"]["layer"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,6 +20,27 @@ LONGEST = 200
 
 NO_VALUE = frozenset(("nan", "<na>"))
 """What data frames write where a value is lacking, in small letters."""
+
+TITLES = (
+    "title",
+    "headline",
+    "subject",
+    "slug",
+    "url",
+    "link",
+    "uri",
+    "doi",
+    "path",
+    "file",
+    "key",
+)
+"""Columns that name documents where their values are unique, the first ones first; any case."""
+
+FEWEST_NAMED = 20
+"""Documents from which on a unique column of another name counts as names."""
+
+NUMBER_OR_DATE = re.compile(r"[+-]?[\d.,]+|\d{1,4}[-./]\d{1,2}([-./]\d{1,4})?([T ]\d.*)?")
+"""A value that measures or dates a document, and does not name it."""
 
 MOST_CELLS = 1 << 24
 TIMES_VALUES = 16
@@ -88,6 +110,30 @@ class Metadata:
             fullest = {*sorted(found, key=lambda name: -len(found[name].docs))[:most]}
             found = {name: column for name, column in found.items() if name in fullest}
         return {name: column.tags(self._n_docs) for name, column in found.items()}
+
+
+def naming_column(columns: Mapping[str, Tags], n_docs: int) -> str | None:
+    """Return the column that names documents: each has a value, and no two have the same one.
+
+    The first one of ``TITLES``, else the first column of texts, neither numbers nor dates, if there
+    are ``FEWEST_NAMED`` documents. None where there is none.
+    """
+    unique = [name for name, tags in columns.items() if _is_unique(tags, n_docs)]
+    known = [name for title in TITLES for name in unique if name.lower() == title]
+    if known or n_docs < FEWEST_NAMED:
+        return known[0] if known else None
+    texts = (name for name in unique if not all(map(NUMBER_OR_DATE.fullmatch, columns[name].names)))
+    return next(texts, None)
+
+
+def _is_unique(tags: Tags, n_docs: int) -> bool:
+    values = tags.members
+    return values.nnz == len(tags.names) == n_docs and bool((np.diff(values.indptr) == 1).all())
+
+
+def names_in(tags: Tags) -> tuple[str, ...]:
+    """Return the value of each document of a column that ``naming_column`` names."""
+    return tuple(name for (name,) in tags.by_row)
 
 
 def _told(value: Any) -> list[str] | None:

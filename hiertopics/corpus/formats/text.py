@@ -12,7 +12,7 @@ from hiertopics.base.errors import DataError, UsageError
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.formats.counting import CountedPairs
 from hiertopics.corpus.formats.drafts import CorpusDraft, CorpusFacts
-from hiertopics.corpus.formats.metadata import Metadata
+from hiertopics.corpus.formats.metadata import Metadata, names_in, naming_column
 from hiertopics.corpus.formats.records import (
     is_missing,
     left_aside_note,
@@ -58,15 +58,19 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
     except ValueError as error:  # what the vectorizer says of an empty vocabulary
         what = f"no words in {len(groups)} documents" if groups else "holds no documents"
         raise DataError(source.path, what) from error
+    columns = metadata.tags()
+    names = tuple(doc_ids) if doc_ids else None
+    if names is None and (named_by := naming_column(columns, len(groups))) is not None:
+        names = names_in(columns[named_by])
     return Corpus(
         counts,
         tuple(vectorizer.get_feature_names_out().tolist()),
-        tuple(doc_ids) if doc_ids else None,
+        names,
         None if source.group_field is None else groups.tags(),
         None if source.label_field is None else labels.tags(),
         notes=_notes(source, named_by, n_missing, len(groups)),
         snippets=tuple(snippets) if source.snippets else None,
-        metadata=metadata.tags(),
+        metadata=columns,
     )
 
 
