@@ -162,7 +162,7 @@ def to_score_table(records: Sequence[Row]) -> Grid:
 
 def to_score_lines(record: Row) -> str:
     """Return a line per measure of one record of ``eval``: its value ± its standard error."""
-    known = [each for each in _scored([record]) if each.name in record]
+    known = [each for each in _scored([record]) if record.get(each.name) is not None]
     cells = {each.name: each.cell(record) for each in known if each.error is not None}
     beside = {each.error for each in known if cells.get(each.name) is not None}
     told = {name: visible(record[name]) for name in ("run", "protocol")}
