@@ -256,3 +256,41 @@ def test_bold_letters_of_a_figure_end_before_its_shares(
     n_bold = page.locator("tspan[font-weight]").count()
     page.close()
     assert over == [] and n_bold > 8
+
+
+def test_two_runs_are_compared_by_a_picture_with_every_name_and_by_what_differs(
+    finished: Copied, show: Show, tmp_path: Path
+) -> None:
+    runs = finished("hlda-variational"), finished("hlda-gibbs")
+    page = hiertopics.report(*runs, output=tmp_path / "page.html").path
+    part = data_of(page)["comparison"]
+    for width in (390, 1280):
+        opened = show(page, width, "compare")
+        heads = opened.page.locator("#detail h3").all_text_contents()
+        assert heads[:3] == ["Where documents went", "Topics side by side", "Side by side"]
+        facts = dict(
+            zip(
+                opened.page.locator("#detail .facts dt").all_text_contents(),
+                opened.page.locator("#detail .facts dd").all_text_contents(),
+                strict=True,
+            )
+        )
+        assert facts["pairs of topics"] == str(len(part["mine"]))
+        bars = opened.page.locator("#detail .chart svg rect").count()
+        boxes = opened.page.locator("#detail .chart svg text").evaluate_all(
+            "all => all.map(one => [one.getBBox().x, one.getBBox().y, one.getBBox().width])"
+        )
+        assert len(boxes) == bars > 2  # each has a name
+        edge = float(opened.page.locator("#detail .chart svg").get_attribute("width") or 0)
+        assert all(x >= 0 and x + wide <= edge for x, _, wide in boxes)
+        rows = opened.page.locator("#detail .sides tbody tr").all_inner_texts()
+        cells = [row.split("\t") for row in rows]
+        assert all(mine != other for _, mine, other in cells) and cells
+        heads_high = opened.page.locator("#detail .sides tbody th").evaluate_all(
+            "all => all.filter(one => !one.textContent.includes('.'))"
+            ".map(one => one.getBoundingClientRect().height)"
+        )
+        assert all(high < 60 for high in heads_high)
+        hint = opened.page.locator("#detail .hint", has_text="Equal in both: ")
+        assert "documents 24" in hint.inner_text()
+        assert opened.page.locator("#tree").is_visible() == (width < 900)

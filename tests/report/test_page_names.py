@@ -58,17 +58,17 @@ def test_places_of_few_words_show_whole_parts_and_lines_of_boxes_end_with_them(
 
 def test_a_cut_name_ends_without_a_mark_between_parts(browser: Any) -> None:
     source = (PAGE / "map.js").read_text(encoding="utf-8").split("/** The icicle")[0]
-    script = f"""([text, letters, most]) => {{
+    script = f"""([text, most]) => {{
       const BETWEEN = " · ";
       {source}
-      return lines(text, letters, most);
+      return lines(text, widthOf("ball goal · v", true), most, (line) => line === 0);
     }}"""
     page = browser.new_page()
     name = "ball goal · vote law · tempo choir"
-    assert page.evaluate(script, [name, 12, 1]) == ["ball goal"]
-    assert page.evaluate(script, [name, 12, 2]) == ["ball goal ·", "vote law"]
-    assert page.evaluate(script, [name, 12, 3])[-1] == "tempo choir"
-    assert page.evaluate(script, [name, 12, 0]) == []
+    assert page.evaluate(script, [name, 1]) == ["ball goal"]
+    assert page.evaluate(script, [name, 2]) == ["ball goal ·", "vote law"]
+    assert page.evaluate(script, [name, 3])[-1] == "tempo choir"
+    assert page.evaluate(script, [name, 0]) == []
     page.close()
 
 

@@ -33,9 +33,13 @@ class Comparison {
   }
 
   called(other, n) {
-    const { id, name, called, parts } = this.part.nodes;
+    return `[${this.part.nodes.id[other]}] ${this.nameOf(other, n)}`;
+  }
+
+  nameOf(other, n) {
+    const { name, called, parts } = this.part.nodes;
     const auto = parts && parts[other].length ? inParts(parts[other], n) : called[other].slice(0, n).join(" ");
-    return `[${id[other]}] ${visible((name && name[other]) || auto)}`;
+    return visible((name && name[other]) || auto);
   }
 
   view() {
@@ -46,10 +50,11 @@ class Comparison {
     const alone = part.nodes.id.length - part.other.length;
     return [
       h("h2", {}, "Two runs"),
-      h("p", { class: "sub" }, `${visible(page.data.parts.run)} (${mine.backend}, seed ${mine.seed}) beside ${visible(part.run)} (${other.backend}, seed ${other.seed}): ${count(part.mine.length, "pair")} of topics; ${whole.format(unmatched)} here and ${whole.format(alone)} there have no twin.`),
-      this.summaryBlock(mine, other),
+      h("p", { class: "sub" }, `${visible(page.data.parts.run)} (${mine.backend}, seed ${mine.seed}) beside ${visible(part.run)} (${other.backend}, seed ${other.seed}).`),
+      h("dl", { class: "facts" }, [[part.mine.length, part.mine.length === 1 ? "pair of topics" : "pairs of topics"], [unmatched, "only in this run"], [alone, "only in the other"]].map(([n, what]) => h("div", {}, h("dt", {}, what), h("dd", {}, whole.format(n))))),
       part.flows && this.flowBlock(),
       this.pairBlock(),
+      this.summaryBlock(mine, other),
       unmatched > 0 && this.aloneBlock("Only in this run", page.data.nodes.id.map((_, i) => i).filter((i) => !this.twin.has(i)), (i) => topicLink(page, i, 6), (i) => page.data.nodes.branch_docs[i]),
       alone > 0 && this.aloneBlock("Only in the other run", part.nodes.id.map((_, i) => i).filter((i) => !this.otherTwin.has(i)), (i) => this.called(i, 6), (i) => part.nodes.branch_docs[i]),
     ];
@@ -64,9 +69,13 @@ class Comparison {
       row("documents", (c) => whole.format(c.corpus.n_docs)), row("perplexity", perplexity), row("split", (c) => c.split.hash), row("time", (c) => duration(c.seconds)),
       ...settingsApart(mine, other).map(([key, ...values]) => [visible(key), ...values.map((value) => visible(value))]),
     ];
+    const isKnown = ([, a, b]) => a !== "–" || b !== "–";
+    const differ = rows.filter((one) => isKnown(one) && one[1] !== one[2]);
+    const equal = rows.filter((one) => isKnown(one) && one[1] === one[2]);
     return section("Side by side", null,
-      h("table", {}, h("thead", {}, h("tr", {}, ["", "this run", "the other"].map((head) => (head ? h("th", { scope: "col" }, head) : h("td", {}))))),
-        h("tbody", {}, rows.map(([name, a, b]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, a), h("td", {}, b))))),
+      differ.length > 0 && h("table", { class: "sides" }, h("thead", {}, h("tr", {}, ["", "this run", "the other"].map((head) => (head ? h("th", { scope: "col" }, head) : h("td", {}))))),
+        h("tbody", {}, differ.map(([name, a, b]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, a), h("td", {}, b))))),
+      equal.length > 0 && h("p", { class: "hint" }, `Equal in both: ${equal.map(([name, value]) => `${name} ${value}`).join(", ")}.`),
       mine.split.hash !== other.split.hash && h("p", { class: "hint" }, "The splits differ: the scores do not compare."));
   }
 
@@ -89,7 +98,7 @@ class Comparison {
       return items.at(-1).n ? items : items.slice(0, -1);
     };
     const twinColour = (other) => (this.otherTwin.has(other) ? inkColour(page.data, part.mine[this.otherTwin.get(other)]) : "#98a2ae");
-    const draw = (width) => flowChart(side(left, 0, (n) => page.labels.called(n, 2), (n) => inkColour(page.data, n)), side(right, 1, (n) => this.called(n, 2), twinColour), flows, width, "Documents from branches of this run to branches of the other");
+    const draw = (width) => flowChart(side(left, 0, (n) => page.labels.called(n, 4), (n) => inkColour(page.data, n)), side(right, 1, (n) => this.nameOf(n, 4), twinColour), flows, width, "Documents from branches of this run to branches of the other");
     const width = Math.max(Math.floor(page.detail.clientWidth) - 34, 280);
     return section("Where documents went", takeaway("flows", { svg: () => draw(760), csv: () => [["this run", "other run", "documents"], ...part.flows.map(([a, b, n]) => [a < 0 ? "" : page.data.nodes.id[a], b < 0 ? "" : part.nodes.id[b], n])] }),
       h("p", { class: "hint" }, "Branches of this run on the left, of the other on the right; a ribbon is as wide as it has documents."), h("div", { class: "chart" }, draw(width)));

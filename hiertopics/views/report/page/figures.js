@@ -80,7 +80,7 @@ function rowChart(rows, width, label, tell) {
     const y = 4 + i * step;
     const long = (Math.abs(row.n) / most) * room;
     return [
-      write(left - 6, y + 12, visible(row.value).slice(0, Math.floor(left / 6)), { "text-anchor": "end" }),
+      write(left - 6, y + 12, shortened(visible(row.value), left - 8, false), { "text-anchor": "end" }),
       s("rect", { x: left, y: y + 2, width: long.toFixed(2), height: step - 5, fill: row.fill, "fill-opacity": row.pale ? PALE : row.n < 0 ? 0.4 : 1 }, s("title", {}, row.title || "")),
       row.tick !== undefined && row.tick <= most && s("path", { d: `M${(left + (row.tick / most) * room).toFixed(2)} ${y}v${step - 1}`, stroke: "currentColor", "stroke-width": 1.5 }),
       write((left + long + 5).toFixed(1), y + 12, tell(row.n)),
@@ -109,12 +109,13 @@ function lineChart(xs, ys, width, label, fill) {
 
 /** Ribbons between two stacks. left, right: {name, n, fill}; flows: [from, to, n]. */
 function flowChart(left, right, flows, width, label) {
-  const [high, gap, bar] = [Math.max(left.length, right.length) * 26 + 40, 4, 10];
-  const side = Math.min(150, width * 0.3);
+  // Each gap has room for a line, so that the smallest branch has its name, too.
+  const [high, gap, bar] = [Math.max(left.length, right.length) * 34 + 40, 13, 10];
+  const side = Math.min(240, width * 0.32);
   const stack = (items) => {
     const total = items.reduce((sum, item) => sum + item.n, 0) || 1;
     const scale = (high - gap * items.length) / total;
-    let at = 0;
+    let at = gap / 2;
     return items.map((item) => {
       const placed = { ...item, y: at, high: item.n * scale, used: 0, scale };
       at += placed.high + gap;
@@ -134,7 +135,7 @@ function flowChart(left, right, flows, width, label) {
   });
   const box = (item, x, anchor, tx) => [
     s("rect", { x, y: item.y.toFixed(1), width: bar, height: Math.max(item.high, 1).toFixed(1), fill: item.fill }),
-    item.high >= 9 && write(tx, (item.y + item.high / 2 + 4).toFixed(1), visible(item.name).slice(0, Math.floor(side / 6)), { "text-anchor": anchor }),
+    write(tx, (item.y + item.high / 2 + 4).toFixed(1), shortened(visible(item.name), side - 8, false), { "text-anchor": anchor }),
   ];
   return drawing(width, high, label, ribbons, from.map((i) => box(i, side, "end", side - 5)), to.map((i) => box(i, x1, "start", x1 + bar + 5)));
 }

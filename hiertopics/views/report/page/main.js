@@ -219,7 +219,7 @@ class Page {
   /** What is not about topics takes the place of the map, unless its results are looked for. */
   showWidth() {
     const alone = this.input.value ? "" : this.address();
-    document.getElementById("main").classList.toggle("alone", alone === "model" || alone === "documents");
+    document.getElementById("main").classList.toggle("alone", ["model", "documents", "compare"].includes(alone));
     document.getElementById("main").classList.toggle("inColumns", alone === "model");
   }
 
