@@ -26,7 +26,10 @@ def render(records: Sequence[Record], tables: Mapping[str, MakeTable]) -> str:
         heads = ("figure", "measured", "limit", "met")
         parts.append("### Figures aimed at\n\n" + markdown(heads, aims))
     parts.append("### Machine\n\n" + _machines(records))
-    if any(record.get("core_share", 1.0) < LEAST_CORE_SHARE for record in records):
+    if any(
+        record.get("clock") == "wall" and record.get("core_share", 1.0) < LEAST_CORE_SHARE
+        for record in records
+    ):
         parts.append("**Some timings shared their core with other processes: run them again.**")
     return "\n\n".join(parts)
 

@@ -18,7 +18,7 @@ from benchmarks.ours import BURN_IN, PERIOD, SPEED_BACKENDS, OurBackend, our_bac
 from benchmarks.peers import Peer, train
 from benchmarks.records import Record, latest
 from benchmarks.table import Columns, Table, sweep_milliseconds
-from benchmarks.timing import Timed, alternate, paired
+from benchmarks.timing import Clock, Timed, alternate, paired
 from hiertopics.corpus.data.corpus import Corpus
 
 
@@ -39,7 +39,7 @@ PLANS = {
 OUR_PLAN = Plan(BURN_IN, PERIOD)
 
 LEAST_SHARE = 0.95
-"""The share of the wall time in which the process had a core, for ratios that are kept."""
+"""The share of the wall time in which the process had a core; with less its rows are ``loaded``."""
 
 KEYS = ("corpus", "split", "system", "truncation")
 COLUMNS: Columns = {
@@ -70,7 +70,11 @@ def _against(peer: str, record: Record) -> str:
 @options.backends(*SPEED_BACKENDS)
 @options.peers("tomotopy-hdp", "tomotopy-lda-100", "gensim-hdp", "sklearn-lda-100")
 @options.truncations(100)
-@click.option("--record", type=options.FILE, help="Append the ratios of this commit to this file.")
+@click.option(
+    "--record",
+    type=options.FILE,
+    help="Append the ratios of this commit, of processor times, to this file.",
+)
 @click.option("--compare", is_flag=True, help="Also say what moved since an earlier commit in it.")
 def measure(
     source: Source,
@@ -87,7 +91,8 @@ def measure(
     corpus, _ = source.load()
     found = []
     for size in truncation:
-        for result in _measure(corpus, backend, peer, size, rounds):
+        clock: Clock = "wall" if record is None else "processor"
+        for result in _measure(corpus, backend, peer, size, rounds, clock):
             found.append({**source.about, **result})
             yield found[-1]
     if record is not None:
@@ -95,20 +100,24 @@ def measure(
 
 
 def _keep(file: Path, found: Sequence[Record], *, compare: bool) -> None:
-    """Append the ratios of some records to a file, unless others took the core; say what moved."""
+    """Append the ratios of some records to a file; say what moved."""
     share = min((record["core_share"] for record in found), default=1.0)
-    if share < LEAST_SHARE:
-        raise click.ClickException(
-            f"other work left this process {share:.0%} of its core; nothing is kept, measure again"
-        )
-    known, new = speed_record.read(file), list(speed_record.rows(found))
+    loaded = share < LEAST_SHARE
+    if loaded:
+        click.echo(f"other work left this process {share:.0%} of its core: loaded", err=True)
+    known, new = speed_record.read(file), list(speed_record.rows(found, loaded=loaded))
     speed_record.append(file, new)
     if compare:
         click.echo(speed_record.table(list(speed_record.compare(known, new)), len(new)) + "\n")
 
 
 def _measure(
-    corpus: Corpus, backends: Sequence[str], peers: Sequence[str], truncation: int, n_rounds: int
+    corpus: Corpus,
+    backends: Sequence[str],
+    peers: Sequence[str],
+    truncation: int,
+    n_rounds: int,
+    clock: Clock,
 ) -> Iterator[Record]:
     """Time every system on the training documents, in turn, on one core."""
     plans = {name: OUR_PLAN for name in backends} | {name: PLANS[name] for name in peers}
@@ -120,6 +129,7 @@ def _measure(
         rounds = alternate(
             {name: Timed(system, plans[name].per_round) for name, system in systems.items()},
             n_rounds,
+            clock=clock,
         )
     for name, system in systems.items():
         yield {

@@ -1,8 +1,9 @@
 """A small file of speeds by commit: ratios paired with peers of fixed versions, and what moved.
 
 Seconds of two days do not compare; ratios to a peer of one version on one processor do. A row
-holds the ratios of all rounds of a system and a peer: the time of the peer's sweep in units of
-ours, so that more is faster.
+holds the ratios of all rounds of a system and a peer: the processor time of the peer's sweep in
+units of ours, so that more is faster. Other work on the machine takes its part of the caches, so
+that rows made beside it are marked.
 """
 
 from __future__ import annotations
@@ -26,12 +27,23 @@ PACKAGE_OF = {"tomotopy": "tomotopy", "gensim": "gensim", "sklearn": "scikit-lea
 TIMES_NOISE, LEAST = 3.0, 0.01
 """A ratio has moved that differs by so many standard errors, and by this share at least."""
 
+LOADED = {
+    (False, False): "",
+    (True, False): "earlier",
+    (False, True): "now",
+    (True, True): "both",
+}
+"""Which of two rows, the earlier one and that of now, were made beside other work."""
+
 OF_NORMAL = 1.4826 * 1.2533
 """Standard error of a median of n normal values: so many median deviations over sqrt(n)."""
 
 
 class Row(NamedTuple):
-    """Ratios of one system and one peer on one commit; cpu: the processor."""
+    """Ratios of one system and one peer on one commit; cpu: the processor.
+
+    loaded: whether other work took a part of the process's core meanwhile.
+    """
 
     commit: str
     cpu: str
@@ -42,11 +54,12 @@ class Row(NamedTuple):
     peer: str
     version: str
     ratios: list[float]
+    loaded: bool = False
 
     @property
     def what(self) -> tuple[object, ...]:
         """What two rows have in common that compare."""
-        return self[1:-1]
+        return self[1:-2]
 
 
 def commit() -> str:
@@ -59,15 +72,16 @@ def commit() -> str:
     return git("rev-parse", "--short=12", "HEAD") + "+" * bool(git("status", "--porcelain"))
 
 
-def rows(results: Iterable[Record]) -> Iterator[Row]:
-    """Yield the rows of records of ``speed``."""
+def rows(results: Iterable[Record], *, loaded: bool = False) -> Iterator[Row]:
+    """Yield the rows of records of ``speed``; loaded: as in ``Row``."""
     at, about = commit(), machine.describe()
     versions: Any = about["versions"]
     for record in results:
         for peer, ratios in record["round_ratios"].items():
             version = versions[PACKAGE_OF[peer.partition("-")[0]]]
             own = (record["corpus"], record["split"], record["system"], record["truncation"])
-            yield Row(at, str(about["cpu"]), *own, peer, version, [round(r, 4) for r in ratios])
+            kept = [round(ratio, 4) for ratio in ratios]
+            yield Row(at, str(about["cpu"]), *own, peer, version, kept, loaded)
 
 
 def append(file: Path, new: Sequence[Row]) -> None:
@@ -125,7 +139,7 @@ def table(moves: Sequence[Move], n_new: int) -> str:
         f"{n_moved} of {len(moves)} ratios moved by more than {TIMES_NOISE:g} standard errors",
         f"{n_new - len(moves)} of {n_new} ratios have no earlier row of this processor and version",
     ]
-    heads = ("system", "T", "peer", "earlier commit", "earlier", "now", "change", "moved")
+    heads = ("system", "T", "peer", "earlier commit", "earlier", "now", "change", "moved", "loaded")
     cells = [
         (
             move.now.system,
@@ -136,6 +150,7 @@ def table(moves: Sequence[Move], n_new: int) -> str:
             f"{median(move.now.ratios):.2f}x",
             f"{math.expm1(move.change):+.1%} ± {move.noise:.1%}",
             "yes" if move.moved else "",
+            LOADED[move.earlier.loaded, move.now.loaded],
         )
         for move in sorted(moves, key=lambda move: move.change)
     ]

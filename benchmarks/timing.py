@@ -53,7 +53,8 @@ class Timed(NamedTuple):
 class Rounds(NamedTuple, Generic[Key]):
     """Seconds per sweep of each system in each round, by one clock.
 
-    core_share: in which share of the wall time the process had a core; wall times need all of it.
+    core_share: in which share of the wall time the process had a core. Wall times need all of it;
+    processor times stand without it, though caches are shared then.
     """
 
     seconds: dict[Key, list[float]]
@@ -63,8 +64,7 @@ class Rounds(NamedTuple, Generic[Key]):
     @property
     def about(self) -> Record:
         """What a record says of how its times were taken."""
-        shared = {"core_share": self.core_share} if self.clock == "wall" else {}
-        return {"clock": self.clock, **shared}
+        return {"clock": self.clock, "core_share": self.core_share}
 
 
 def alternate(systems: Mapping[Key, Timed], n_rounds: int, *, clock: Clock = "wall") -> Rounds[Key]:

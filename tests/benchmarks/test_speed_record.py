@@ -8,7 +8,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 from click.testing import CliRunner
 
@@ -81,8 +80,19 @@ def test_compare_needs_a_file(tmp_path: Path) -> None:
     assert outcome.exit_code == 2 and "--record" in outcome.output
 
 
-def test_ratios_of_a_busy_machine_are_not_kept(tmp_path: Path) -> None:
-    file = tmp_path / "record.jsonl"
-    with pytest.raises(click.ClickException, match="90% of its core"):
-        speed._keep(file, [{"core_share": 0.9, "round_ratios": {}}], compare=False)
-    assert not file.exists()
+@pytest.mark.parametrize("share", [1.0, 0.9])
+def test_ratios_of_a_busy_machine_are_marked(
+    share: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, about = tmp_path / "record.jsonl", {"corpus": "kos", "split": "docs:0.1@0"}
+    own = {**about, "system": "hdp-cvb0", "truncation": 100, "core_share": share}
+    speed._keep(file, [{**own, "round_ratios": {"tomotopy-hdp": NOISY}}], compare=False)
+    (kept,) = speed_record.read(file)
+    assert (kept.loaded, "90% of its core" in capsys.readouterr().err) == (share < 0.95,) * 2
+
+
+def test_rows_without_a_mark_are_of_an_idle_machine_and_compare_to_loaded_ones() -> None:
+    before = Row(**{k: v for k, v in row("a", NOISY)._asdict().items() if k != "loaded"})
+    moves = list(compare([before], [row("b", NOISY, loaded=True)]))
+    assert [(move.earlier.loaded, move.now.loaded) for move in moves] == [(False, True)]
+    assert table(moves, 1).splitlines()[-1].endswith("| now |")
