@@ -230,10 +230,11 @@ COLUMN, BY = ColumnName(), ColumnName("group")
 
 
 @click.command("completion")
-@click.argument("shell", type=click.Choice([*PLACES]))
+@click.argument("shell", type=click.Choice([*PLACES]), required=False)
 @click.option("--install", is_flag=True, help="Put the script where the shell looks for it.")
-def completion_command(shell: str, install: bool) -> int:
-    """Print the script by which SHELL completes commands, options and values.
+def completion_command(shell: str | None, install: bool) -> int:
+    """Print the script by which SHELL (default: that of $SHELL) completes commands, options and
+    values.
 
     --install writes it to the shell's folder for such scripts; the last line of stdout is then its
     path.
@@ -245,6 +246,7 @@ def completion_command(shell: str, install: bool) -> int:
     from hiertopics.cli import group
     from hiertopics.cli.options import put, tell
 
+    shell = shell or _own_shell()
     kind: Any = get_completion_class(shell)
     completion = kind(group, {}, PROGRAM, VARIABLE)
     if shell == "bash":
@@ -263,3 +265,14 @@ def completion_command(shell: str, install: bool) -> int:
     tell("a new shell completes hiertopics")
     put(str(place))
     return 0
+
+
+def _own_shell() -> str:
+    """Return the shell of the environment; raises UsageError where its completion is not known."""
+    import os
+
+    shell = os.path.basename(os.environ.get("SHELL", ""))
+    if shell not in PLACES:
+        told = f"{shell!r} of $SHELL is not one of them" if shell else "$SHELL names none"
+        raise click.UsageError(f"name a shell, {', '.join(PLACES)}: {told}")
+    return shell

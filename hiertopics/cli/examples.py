@@ -183,5 +183,7 @@ EXAMPLES = {
         ),
     ),
     "backends": Examples("backends.md", ("hiertopics backends", "hiertopics backends --json")),
-    "completion": Examples("installing.md", ("hiertopics completion bash --install",)),
+    "completion": Examples(
+        "installing.md", ("hiertopics completion --install", "hiertopics completion bash")
+    ),
 }

@@ -134,6 +134,20 @@ SILENT = 60.0
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+def test_the_shell_is_that_of_the_environment(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SHELL", "/usr/bin/fish")
+    done = call("completion", "--install")
+    assert (done.code, done.err) == (0, "a new shell completes hiertopics\n")
+    assert Path(done.out.strip()).read_text() == call("completion", "fish").out
+    for shell, told in (("/bin/tcsh", "'tcsh' of $SHELL is not one"), ("", "$SHELL names none")):
+        monkeypatch.setenv("SHELL", shell)
+        done = call("completion", "--install")
+        assert done.code == 2 and f"name a shell, bash, zsh, fish: {told}" in done.err
+
+
 def test_bash_completes_what_stands_behind_a_colon(call: Call, tmp_path: Path) -> None:
     """A bash at a terminal: it takes : and = for words of their own."""
     script = tmp_path / "script"
