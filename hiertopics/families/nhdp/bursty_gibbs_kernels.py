@@ -318,5 +318,5 @@ def move_table(
         weight[family], share[at] = np.float32(exact[family]), now
     if depth > 0:
         top = np.int64(paths[node, 1])
-        for family in range(np.int64(links[top, OWN]), np.int64(links[top, UNTIL])):
-            factor[family] = factor[above[family]] * local[family]
+        for below in range(np.int64(links[top, OWN]), np.int64(links[top, UNTIL])):
+            factor[below] = factor[above[below]] * local[below]

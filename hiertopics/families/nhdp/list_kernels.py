@@ -232,17 +232,17 @@ def redraw_document(
                     bottom, top, change = meet, meet, 0.0
             if at_meeting and meet > 0:
                 node = np.int64(paths[new, meet])
-                for family in range(np.int64(links[node, OWN]), np.int64(links[node, UNTIL])):
-                    factor[family] = factor[above[family]] * local[family]
+                for below in range(np.int64(links[node, OWN]), np.int64(links[node, UNTIL])):
+                    factor[below] = factor[above[below]] * local[below]
             else:
                 if into > meet:
                     node = np.int64(paths[new, meet + 1])
-                    for family in range(np.int64(links[node, OWN]), np.int64(links[node, UNTIL])):
-                        factor[family] = factor[above[family]] * local[family]
+                    for below in range(np.int64(links[node, OWN]), np.int64(links[node, UNTIL])):
+                        factor[below] = factor[above[below]] * local[below]
                 if out > meet:
                     node = np.int64(paths[old, meet + 1])
-                    for family in range(np.int64(links[node, OWN]), np.int64(links[node, UNTIL])):
-                        factor[family] = factor[above[family]] * local[family]
+                    for below in range(np.int64(links[node, OWN]), np.int64(links[node, UNTIL])):
+                        factor[below] = factor[above[below]] * local[below]
         if word != last_word:
             at_first, n, last_word, same = start[word], length[word], word, False
         if not same:
@@ -277,7 +277,7 @@ def redraw_document(
             entries[at_first + place] = entries[at_first + n]
             times[at_first + place], times[at_first + n] = times[at_first + n], none
             if at == n:
-                at = place
+                at = np.int64(place)
         place = at if at >= 0 else place_of(entries, at_first, n, new)
         if place == n:
             entries[at_first + n] = new
@@ -360,16 +360,17 @@ def begin_document(
         nodes[out, STOPPED] = nodes[out, PASSING] = stopped
         share[out] = np.float32((stopped + nodes[out, MASS]) * nodes[out, INVERSE])
     for family in range(len(head) - 1, -1, -1):
-        node = np.int64(head[family])
-        passing = nodes[node, STOPPED]
-        for child in range(max(np.int64(begin[family]), 1), np.int64(end[family])):
+        parent = np.int64(head[family])
+        passing = nodes[parent, STOPPED]
+        first = np.int64(begin[family]) if family > 0 else np.int64(1)
+        for child in range(first, np.int64(end[family])):
             passing += nodes[child, PASSING]
-        nodes[node, PASSING] = passing
+        nodes[parent, PASSING] = passing
         go, stay = go_and_stay_at(
-            node, False, nodes[node, STOPPED], passing, nodes[node, MASS],
-            nodes[node, CONCENTRATION], nodes[node, STOP_A], nodes[node, STOP_B],
+            parent, False, nodes[parent, STOPPED], passing, nodes[parent, MASS],
+            nodes[parent, CONCENTRATION], nodes[parent, STOP_A], nodes[parent, STOP_B],
         )  # fmt: skip
-        local[family], share[node] = np.float32(go), np.float32(stay * nodes[node, INVERSE])
+        local[family], share[parent] = np.float32(go), np.float32(stay * nodes[parent, INVERSE])
     factor[0] = 1.0
     for family in range(len(begin)):
         total = 0.0
@@ -388,11 +389,11 @@ def find_node(target: float, share: F32, factor: F32, weight: F32, begin: U32, e
         target -= np.float64(factor[family] * weight[family])
         family += 1
     target /= np.float64(factor[family])
-    node, last = np.int64(begin[family]), np.int64(end[family]) - 1
-    while node < last and target >= np.float64(share[node]):
+    node, final = np.int64(begin[family]), np.int64(end[family]) - 1
+    while node < final and target >= np.float64(share[node]):
         target -= np.float64(share[node])
         node += 1
     # Rounding may lead past the last node of positive weight; none of zero weight is drawn.
     while node > 0 and not share[node] > 0.0:
         node -= 1
-    return node
+    return int(node)
