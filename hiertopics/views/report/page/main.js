@@ -198,13 +198,13 @@ class Page {
   route(move = true) {
     const address = this.address();
     const node = this.nodeOf(address);
+    this.showWidth(); // drawings take the width that they find
     this.detail.replaceChildren(...this.viewOf(address, node).flat(Infinity).filter(Boolean));
     for (const link of this.nav.children) {
       const isHere = link.getAttribute("href") === `#${address}` || (!address && link.getAttribute("href") === "#");
       if (isHere) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     }
-    this.showWidth();
     this.showLead();
     const home = this.data.shownAt(this.homeOf(address, node));
     this.map.show(home);
