@@ -104,6 +104,11 @@ def tour(output: Path) -> None:
     """Make three corpora to try everything on: short texts with years, long ones, German ones."""
     from benchmarks import tour as corpora
 
+    try:
+        for told in corpora.replaced():
+            click.echo(f"apt has {told}: its texts and hashes differ", err=True)
+    except RuntimeError as error:
+        raise click.UsageError(str(error)) from error
     for made in corpora.build(output):
         same = "as it was" if made.sha256 == corpora.EXPECTED[made.name] else "another one"
         click.echo(f"{output / made.name}: {made.n_docs:,} documents, sha256 {made.sha256}, {same}")

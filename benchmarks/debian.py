@@ -59,11 +59,28 @@ def listed() -> list[Package]:
 
 def missing(packages: Sequence[Package]) -> list[Package]:
     """Return those that apt does not know in this version."""
+    known = _known(packages)
+    return [package for package in packages if package not in known]
+
+
+def at_hand(packages: Sequence[Package]) -> list[Package]:
+    """Return them in their own versions, or in the first that apt names where it lacks these.
+
+    Raises RuntimeError where apt has no version of a package.
+    """
+    known = _known(packages)
+    first = {package.name: package for package in reversed(known)}
+    gone = [package.name for package in packages if package.name not in first]
+    if gone:
+        raise RuntimeError(f"apt knows no version of {', '.join(gone)}; update its package lists")
+    return [package if package in known else first[package.name] for package in packages]
+
+
+def _known(packages: Sequence[Package]) -> list[Package]:
     command = ["apt-cache", "madison", *(package.name for package in packages)]
     found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     rows = [[cell.strip() for cell in line.split("|")] for line in found.splitlines()]
-    known = {Package(*row[:2]) for row in rows if len(row) > 2}
-    return [package for package in packages if package not in known]
+    return [Package(*row[:2]) for row in rows if len(row) > 2]
 
 
 def pages(

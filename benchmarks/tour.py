@@ -55,14 +55,23 @@ class Made(NamedTuple):
     sha256: str
 
 
-def build(folder: Path) -> Iterator[Made]:
-    """Write the corpora to a folder that is new or empty; raises RuntimeError where a package of
-    that version is not to be had any more.
+def replaced() -> list[str]:
+    """Return the packages of which apt has another version alone, as "name version, not version".
+
+    Raises RuntimeError where it has none.
     """
-    gone = debian.missing([*OF_CHANGES, *OF_MANUALS, *OF_GERMAN])
-    if gone:
-        told = ", ".join(f"{package.name} {package.version}" for package in gone)
-        raise RuntimeError(f"apt knows none of {told}")
+    wanted = [*OF_CHANGES, *OF_MANUALS, *OF_GERMAN]
+    return [
+        f"{own.name} {other.version}, not {own.version}"
+        for own, other in zip(wanted, debian.at_hand(wanted), strict=True)
+        if own != other
+    ]
+
+
+def build(folder: Path) -> Iterator[Made]:
+    """Write the corpora to a folder that is new or empty; raises RuntimeError where apt has no
+    version of a package.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     short = [
         json.dumps({"id": f"{name}/{number}", "text": text, "year": year, "package": name})
@@ -86,7 +95,7 @@ def build(folder: Path) -> Iterator[Made]:
 def _changes() -> Iterator[tuple[str, int, int, str]]:
     """Yield package, number, year and text of lines of changelogs, each text once."""
     seen: set[str] = set()
-    for package, pages in debian.pages(OF_CHANGES):
+    for package, pages in debian.pages(debian.at_hand(OF_CHANGES)):
         number = 0
         for page in sorted(pages, key=lambda page: page.name):
             for entry in page.sections if "change" in page.name.lower() else ():
@@ -106,7 +115,7 @@ def _changes() -> Iterator[tuple[str, int, int, str]]:
 
 def _manuals(packages: Sequence[Package], manual: re.Pattern[str]) -> Iterator[tuple[str, str]]:
     """Yield name and text of man pages that are more than a reference to another one."""
-    for _, pages in debian.pages(packages, manual):
+    for _, pages in debian.pages(debian.at_hand(packages), manual):
         for page in pages:
             text = "\n".join(page.sections)
             if manual.match(page.name) and len(WORD.findall(text)) >= FEWEST_OF_PAGE:
