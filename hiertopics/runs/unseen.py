@@ -30,7 +30,8 @@ from hiertopics.corpus.data import (
     default_vocab,
     in_memory,
 )
-from hiertopics.corpus.formats.records import PLAIN
+from hiertopics.corpus.formats.reading import refuse_documents
+from hiertopics.corpus.formats.records import PLAIN, TABLES
 from hiertopics.corpus.formats.source import FIELDS, FORM, WORDING
 from hiertopics.corpus.formats.table import FORMATS, format_of
 from hiertopics.corpus.formats.trust import trust
@@ -161,8 +162,13 @@ def read_unseen(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Mat
 
 
 def _format(path: Path, own: DataConfig) -> str | None:
-    """Return what the name tells, if it tells another format than that of the run's corpus does."""
+    """Return what the name tells, if it tells another format than that of the run's corpus does.
+
+    Raises UsageError for one text, where the run was fitted to a table of texts.
+    """
     told, told_before = _told(path), _told(Path(own.corpus or ""))
+    if told is None and own.from_ in TABLES:
+        refuse_documents(path)
     return own.from_ if told in (None, told_before) else told
 
 

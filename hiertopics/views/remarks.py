@@ -8,6 +8,7 @@ documents whose best path passes a node. Without paths a document takes the way 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,8 @@ def tags_of(run: RunDir, name: str, path: Path | None) -> Tags:
         path, form = Path(str(data.corpus)), str(data.from_)
         if form not in TABLES or not path.is_file():
             known = f"; it keeps {', '.join(kept)}" if kept else "; it keeps none"
+            near = get_close_matches(name, kept, n=1)
+            known += f"; did you mean {near[0]!r}?" if near else ""
             raise UsageError(
                 f"{run.path} keeps no column {name!r} of its documents{known}; "
                 f"--side {name}=FILE reads one"

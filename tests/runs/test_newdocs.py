@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics.base.errors import DataError, HiertopicsError
+from hiertopics.base.errors import DataError, HiertopicsError, UsageError
 from hiertopics.base.room import beside
 from hiertopics.contract.engine import Workers
 from hiertopics.corpus.corpora.conversion import convert
@@ -169,6 +169,13 @@ def test_counts_can_be_placed_under_a_run_on_raw_text(text_run: Path, tmp_path: 
     (tmp_path / "new.ldac").write_text("1 0:2\n")
     (tmp_path / "new.vocab").write_text("goal\n")
     assert read_matched(RunDir(text_run), tmp_path / "new.ldac", {}).corpus.n_tokens == 2
+
+
+def test_one_text_beside_a_table_says_how_it_is_read(text_run: Path, tmp_path: Path) -> None:
+    (tmp_path / "new.txt").write_text("goal match\n")
+    assert RunDir(text_run).experiment.data.from_ == "jsonl"
+    with pytest.raises(UsageError, match=r"new\.txt is one text: --lines takes each line"):
+        read_matched(RunDir(text_run), tmp_path / "new.txt", {})
 
 
 @pytest.mark.parametrize("name", ["model.npz", "vocab.txt", "config.yaml"])

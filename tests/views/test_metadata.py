@@ -102,6 +102,7 @@ def test_every_source_of_a_column_says_the_same(folder: Path) -> None:
     ("words", "message"),
     [
         (("--by", "month"), "no field 'month'; there are"),
+        (("--by", "yaer"), "did you mean 'year'?"),
         (("--by", "month", "--side", "month=raw.csv"), "no field 'month'; there are"),
         (("--by", "year", "--side", "year=short.csv"), "2 records, but the corpus"),
         (("--by", "year", "--side", "year=not.parquet"), "cannot be read as parquet"),

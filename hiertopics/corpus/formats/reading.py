@@ -38,10 +38,10 @@ def resolve(source: Source) -> Source:
     if path.name in ("", ".."):  # files beside it go by the name that the folder has above
         path = path.resolve()
     if source.format is None and path.is_file():
-        _refuse_documents(path)
+        refuse_documents(path)
     name = format_of(path, source.format)
     if name == FOLDER and path.is_file():
-        _refuse_documents(path)
+        refuse_documents(path)
     _refuse_contradictions(source, name)
     form = FORMATS[name]
     if form.folder:
@@ -60,7 +60,7 @@ PLAIN_TEXT = (".txt", ".text", ".md", ".rst")
 DOCUMENTS = (".pdf", ".doc", ".docx", ".odt", ".epub", ".rtf", ".ps")
 
 
-def _refuse_documents(path: Path) -> None:
+def refuse_documents(path: Path) -> None:
     """Raise UsageError for a text that is no corpus by its name; say how it can be read."""
     name = unpacked(path.name).lower()
     if name.endswith(DOCUMENTS):

@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
@@ -248,7 +249,9 @@ def _require(source: Source, values: Mapping[str, Any], line: int | None) -> Non
     """Refuse a record, or a header, that lacks a field. values: by field; of a header None."""
     for field in _wanted(source):
         if field not in values:
-            what = f"no field {field!r}; there are {listed(list(values)) or 'none'}"
+            near = get_close_matches(field, list(values), n=1)
+            meant = f"; did you mean {near[0]!r}?" if near else ""
+            what = f"no field {field!r}; there are {listed(list(values)) or 'none'}{meant}"
             what += _field_hint(source, field, values) + _encoding_hint(source, line)
             raise DataError(source.path, what, line)
 
