@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,8 @@ def _plain(value: Any) -> Any:
     ):  # automatic names and numbers of branches are new
         new = ("auto_name", "branch_docs", "branch_share")
         return [line for line in value.splitlines() if not any(name in line for name in new)]
+    if isinstance(value, str) and re.match("run(:| +protocol)", value):
+        return _scores(value)
     if isinstance(value, str) and value.startswith("id "):
         return _topics(value)
     if isinstance(value, str) and value.startswith("id,"):
@@ -82,6 +85,28 @@ def _plain(value: Any) -> Any:
             lines = value.splitlines()
             return [json.loads(line) for line in lines] if _is_json(lines[0]) else value
     return value
+
+
+def _scores(text: str) -> dict[str, str]:
+    """Return the measures of ``eval``: a line each, or before a table of one row.
+
+    Of the two whose digits have changed the names alone; the command with --json has the numbers.
+    """
+    lines = text.splitlines()
+    if ":" in lines[0]:
+        told = [(name, value.split(" ± ")[0]) for name, _, value in _parted(lines)]
+    else:
+        told = [*zip(*(line.split() for line in lines), strict=True)]
+    coarse = ("perplexity", "log_likelihood_per_row")
+    return {
+        name: "" if name in coarse else value.strip()
+        for name, value in told
+        if value != "-" and "error" not in name
+    }
+
+
+def _parted(lines: list[str]) -> list[tuple[str, str, str]]:
+    return [line.partition(":") for line in lines]
 
 
 def _topics(table: str) -> list[dict[str, Any]]:

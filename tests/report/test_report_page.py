@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -498,7 +499,7 @@ def test_another_run_stands_beside_the_first(
     opened = show(reports("tree"), address="compare")
     text = opened.page.inner_text("#detail")
     n_pairs = len(data["comparison"]["mine"])
-    assert f"{n_pairs} pair" in text and "hlda-gibbs" in text
+    assert re.search(rf"pairs of topics\s+{n_pairs}\b", text) and "hlda-gibbs" in text
     assert opened.page.locator("#detail .chart svg path title").count() > 0
     assert json.dumps(data["comparison"]["card"]["title"])[1:-1] == "tiny"
 
@@ -639,6 +640,7 @@ def test_a_slider_cuts_the_tree_and_the_paragraph_leads_to_its_topics(
     page.keyboard.press("End")
     assert boxes.count() == whole
 
+    opened.go("")  # the paragraph stands beside the overview alone
     link = page.locator(".lead a").first
     place = next(piece for piece in data["lead"] if isinstance(piece, int))
     assert link.get_attribute("href") == f"#t{data['nodes']['id'][place]}"

@@ -32,7 +32,13 @@ from hiertopics.families.flat import bursts as plans, kernels
 from hiertopics.families.flat.layout import Data, Piece, sharded
 from hiertopics.families.flat.prediction import BURSTS_EXTRA, process_of
 from hiertopics.families.hdp import bursts
-from hiertopics.families.nhdp import document_kernels, documents, flat_starts, summary as common
+from hiertopics.families.nhdp import (
+    document_kernels,
+    documents,
+    flat_starts,
+    learning,
+    summary as common,
+)
 from hiertopics.families.nhdp.completing import whole_theta as whole_theta
 from hiertopics.families.nhdp.config import (
     NhdpVariationalInference as Inference,
@@ -46,7 +52,6 @@ from hiertopics.families.nhdp.documents import (
 )
 from hiertopics.families.nhdp.first_topics import order_of
 from hiertopics.families.nhdp.layout import AnyLocal, BurstyLocal, Local
-from hiertopics.families.nhdp.learning import refit
 from hiertopics.families.nhdp.mixing import Mixing, below
 from hiertopics.families.nhdp.outlines import outline as outline, outline_cost as outline_cost
 from hiertopics.families.nhdp.prediction import (
@@ -93,7 +98,7 @@ class BurstyInfo(NamedTuple):
 
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
     """Refit q(z) of every pair; now and then shares and concentrations too (theory/nhdp 3, 4)."""
-    drift = refit(state, data, settings, context)
+    drift = learning.refit(state, data, settings, context)
     shape, n_i = state.mixing.shape, np.maximum(state.n_k, 0.0)
     alive = below(shape, n_i) >= common.LIVE_TOKENS
     inner = shape.inner
