@@ -72,6 +72,7 @@ def build(folder: Path) -> Iterator[Made]:
     """Write the corpora to a folder that is new or empty; raises RuntimeError where apt has no
     version of a package.
     """
+    debian.at_hand([*OF_CHANGES, *OF_MANUALS, *OF_GERMAN])  # refused before anything is written
     folder.mkdir(parents=True, exist_ok=True)
     short = [
         json.dumps({"id": f"{name}/{number}", "text": text, "year": year, "package": name})

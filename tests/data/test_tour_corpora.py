@@ -49,7 +49,7 @@ def test_lines_have_the_year_of_their_entry_and_come_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(debian, "pages", shipped)
-    monkeypatch.setattr(debian, "missing", lambda packages: [])
+    monkeypatch.setattr(debian, "at_hand", list)
     made = list(tour.build(tmp_path))
     assert [(one.name, one.n_docs) for one in made] == [
         (tour.SHORT, 3),
@@ -72,7 +72,7 @@ def test_lines_have_the_year_of_their_entry_and_come_once(
 def test_a_package_that_is_not_to_be_had_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(debian, "missing", lambda packages: packages[:1])
-    with pytest.raises(RuntimeError, match=f"apt knows none of {tour.OF_CHANGES[0].name} "):
+    monkeypatch.setattr(debian, "_known", lambda packages: packages[1:])
+    with pytest.raises(RuntimeError, match=f"no version of {tour.OF_CHANGES[0].name};"):
         next(tour.build(tmp_path / "new"))
     assert not (tmp_path / "new").exists()
