@@ -20,6 +20,7 @@ KEYS = {
     "data.stop_words": ("stopwords", "stop_list", "language"),
     "data.max_words": ("max_features", "vocab_size", "max_vocab"),
     "data.ngram_range": ("ngram", "ngrams"),
+    "data.lemmas": ("lemma", "lemmatize", "lemmatise"),
 }
 """Settings by what other programs call them; those for the number of topics are ``SIZES``."""
 
@@ -75,6 +76,12 @@ def _setting(key: str, value: str | None) -> str:
 
     if value is None:
         return f"-s {key}=..."
+    if key == "data.ngram_range" and value.isdigit():
+        value = f"1,{value}"
+    elif key == "data.stop_words":
+        from hiertopics.corpus.formats.words import language_called
+
+        value = language_called(value) or value
     listed = f"[{value}]" if "," in value and not value.startswith("[") else value
     return f"-s {shlex.quote(f'{key}={listed}')}"
 

@@ -73,6 +73,18 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
         ("fit", "good.ldac", "-s", "data.stop_words=de"),
         r"data\.stop_words: de is no language; did you mean german\?",
     ),
+    "an option for pairs of words": (
+        ("fit", "good.ldac", "--ngrams", "2"),
+        r"it is -s 'data\.ngram_range=\[1,2\]'$",
+    ),
+    "an option for a code of a language": (
+        ("fit", "good.ldac", "--language", "de"),
+        r"it is -s data\.stop_words=german$",
+    ),
+    "an option for lemmas": (
+        ("fit", "good.ldac", "--lemmatize"),
+        r"it is -s data\.lemmas=\.\.\.$",
+    ),
     "an option for the number of topics": (
         ("fit", "good.ldac", "--topics", "20"),
         r"no such option '--topics'; it is -s model\.truncation=20$",

@@ -169,6 +169,19 @@ def stop_words(name: str | None) -> frozenset[str]:
         raise DataError(name, "cannot be read as a list of stop words in UTF-8") from error
 
 
+def language_called(code: str) -> str | None:
+    """Return the language that a code such as ``de`` means; None where it means none.
+
+    None, too, where the extra ``words`` is not installed.
+    """
+    try:
+        lists = optional("stop_words", "codes of languages")
+    except UsageError:
+        return None
+    meant: str | None = lists.LANGUAGE_MAPPING.get(code.lower())
+    return meant
+
+
 def _of_language(name: str) -> frozenset[str]:
     if not name.isalpha():
         raise DataError(name, "cannot be read (No such file or directory)")
