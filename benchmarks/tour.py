@@ -56,9 +56,9 @@ class Made(NamedTuple):
 
 
 def replaced() -> list[str]:
-    """Return the packages of which apt has another version alone, as "name version, not version".
+    """Return "name version, not version" for each package that apt has in another version only.
 
-    Raises RuntimeError where it has none.
+    The first version is the one that apt has. Raises RuntimeError where apt has none.
     """
     wanted = [*OF_CHANGES, *OF_MANUALS, *OF_GERMAN]
     return [

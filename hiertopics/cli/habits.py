@@ -39,7 +39,7 @@ class HintingCommand(click.Command):
     """A command whose error for an unknown option says what to do instead."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Raise UsageError with what does what an unknown option says, where that is known."""
+        """Raise UsageError that names the option or setting that an unknown option stands for."""
         given = list(args)
         try:
             return super().parse_args(ctx, args)
@@ -76,14 +76,20 @@ def _setting(key: str, value: str | None) -> str:
 
     if value is None:
         return f"-s {key}=..."
-    if key == "data.ngram_range" and value.isdigit():
-        value = f"1,{value}"
-    elif key == "data.stop_words":
-        from hiertopics.corpus.formats.words import language_called
-
-        value = language_called(value) or value
+    value = _translated(key, value)
     listed = f"[{value}]" if "," in value and not value.startswith("[") else value
     return f"-s {shlex.quote(f'{key}={listed}')}"
+
+
+def _translated(key: str, value: str) -> str:
+    """Return the value of another program's option as the key takes it."""
+    if key == "data.ngram_range" and value.isdigit():
+        return f"1,{value}"
+    if key == "data.stop_words":
+        from hiertopics.corpus.formats.words import language_called  # slow to import
+
+        return language_called(value) or value
+    return value
 
 
 def _levels(keys: Sequence[str], value: str | None) -> str:

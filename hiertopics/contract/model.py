@@ -322,7 +322,7 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     states of the fit are states of that backend.
     whole_theta: theta of training documents at every node, float64 [n_docs, n_nodes], where
     ``summarise`` may store a part of it. It takes the tree, some rows of the stored theta, CSR, and
-    the documents' tokens. Scores read it in place of theta of which entries are missing.
+    the documents' tokens. Scores read it where entries of the stored theta are missing.
     merge_extra: ``Tree.extra`` after rows of a tree were merged or dropped. Without it, topics of
     the backend cannot be merged or dropped.
     migrate_state: the arrays of an earlier version's state as the arrays of ``State``. Arrays of

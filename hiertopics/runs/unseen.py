@@ -17,9 +17,7 @@ from hiertopics.base import files
 from hiertopics.base.arrays import I64
 from hiertopics.base.errors import HiertopicsError, UsageError
 from hiertopics.base.visible import steady
-from hiertopics.contract import (
-    observed_by,
-)
+from hiertopics.contract import observed_by
 from hiertopics.corpus.corpora import dataset
 from hiertopics.corpus.data import (
     Bags,
@@ -72,7 +70,7 @@ def read_matched(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Ma
 
 
 def as_matched(vectors: Vectors) -> Matched:
-    """Return rows over the columns of a run, none of which is unknown."""
+    """Return rows of numbers over a run's columns as matched documents, without unknown ones."""
     return Matched(vectors, 0, np.zeros(vectors.n_docs, np.int64))
 
 

@@ -229,10 +229,10 @@ def at_first(tree: Tree, request: TreeRequest) -> TreeRequest:
 
 
 def readable_command(run: RunDir) -> str | None:
-    """Return the command that shows a large tree in a shape to read; None for other trees.
+    """Return the command that shows a large tree in a shape to read; None for small trees.
 
-    Of a nested HDP it makes a run with ``READABLE`` nodes above the leaves, unless the run has a
-    shape that somebody asked for; of other trees it shows levels of about so many.
+    For a nested HDP the command makes a run with ``READABLE`` nodes above the leaves; None if the
+    user gave the run its shape. For other trees it shows levels of about ``READABLE`` nodes.
     """
     tree = run.tree
     n_leaves = len(np.setdiff1d(tree.shown, tree.parent))

@@ -90,11 +90,13 @@ def _plain(value: Any) -> Any:
 def _scores(text: str) -> dict[str, str]:
     """Return the measures of ``eval``: a line each, or before a table of one row.
 
-    Of the two whose digits have changed the names alone; the command with --json has the numbers.
+    Two measures are printed with fewer digits today: their names alone are returned. Their numbers
+    are compared by the command with --json.
     """
     lines = text.splitlines()
     if ":" in lines[0]:
-        told = [(name, value.split(" ± ")[0]) for name, _, value in _parted(lines)]
+        cells = [line.partition(":") for line in lines]
+        told = [(name, value.split(" ± ")[0]) for name, _, value in cells]
     else:
         told = [*zip(*(line.split() for line in lines), strict=True)]
     coarse = ("perplexity", "log_likelihood_per_row")
@@ -103,10 +105,6 @@ def _scores(text: str) -> dict[str, str]:
         for name, value in told
         if value != "-" and "error" not in name
     }
-
-
-def _parted(lines: list[str]) -> list[tuple[str, str, str]]:
-    return [line.partition(":") for line in lines]
 
 
 def _topics(table: str) -> list[dict[str, Any]]:

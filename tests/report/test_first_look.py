@@ -1,4 +1,4 @@
-"""What a page shows first: all branches in the map, the paragraph above it, pale bars."""
+"""The first view of a page: the map has all branches, the paragraph is above it, bars are pale."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def unparted(words: Iterable[str]) -> list[str]:
 def script_of(words: Collection[str]) -> Script:
     """Return the script without blanks that most of the words have; kana decide against Han.
 
-    words: some of which have letters of such a script.
+    words: at least one of them has letters of such a script.
     """
     counts = [sum(bool(re.search(f"[{one.letters}]", word)) for word in words) for one in SCRIPTS]
     kana, han = counts[:2]
