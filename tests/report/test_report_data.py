@@ -21,7 +21,7 @@ from unsealed import unsealed
 import hiertopics
 from hiertopics.base.errors import UsageError
 from hiertopics.contract.registry import BACKENDS
-from hiertopics.corpus.data import matching as affinity_of
+from hiertopics.corpus.data import matching as affinity_of, membership
 from hiertopics.corpus.data.arranging import arrange, banded, contexts
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.matching import TreeNodes
@@ -32,7 +32,7 @@ from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.tasks import evaluate_task
 from hiertopics.views.documents import top_documents
-from hiertopics.views.report import gathering
+from hiertopics.views.report import documents as report_documents, gathering
 from hiertopics.views.report.matching import paired
 from hiertopics.views.report.packing import parse_size, size_told
 from hiertopics.views.report.topics import LAMBDAS, lay_out, words_of
@@ -60,6 +60,17 @@ def test_every_backend_has_a_page_and_its_data_are_those_of_the_json(
     own = [name for name in data["nodes"]["id"] if isinstance(name, int)]
     assert sorted(own) == run.tree.shown.tolist()
     assert data["documents"]["total"] == run.theta.shape[0]
+
+
+@pytest.mark.parametrize("backend", ["nhdp-variational", "hlda-variational", "lda-gibbs"])
+def test_a_page_is_the_same_whatever_the_blocks_of_its_documents(
+    finished: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str
+) -> None:
+    whole = page_of(finished(backend), tmp_path).read_bytes()
+    for module in (report_documents, membership):
+        monkeypatch.setattr(module, "BLOCK", 3)
+    monkeypatch.setattr(report_documents, "COLUMNS", 2)
+    assert page_of(finished(backend), tmp_path).read_bytes() == whole
 
 
 def test_a_corpus_whose_name_is_no_utf8_has_a_page(

@@ -26,14 +26,14 @@ from hiertopics.views.report.topics import lay_out
 Call = Callable[..., Any]
 CARD = {"corpus": {"n_docs": 60, "n_tokens": 4000}, "scores": []}
 NAMES = ["root", "first", "second"]
+ABOVE = sparse.csr_array([[1.0, 0, 0], [1, 1, 0], [1, 0, 1]])
+"""Which of a root and its two branches lie at or above each."""
 
 
 def told(theta: F64, tags: dict[str, Tags], card: dict[str, Any] = CARD) -> str:
     """Return the paragraph on a root with two branches; theta: [n_docs, 3], shares at nodes."""
     tree = tree_of([-1, 0, 0])
-    below = theta.copy()
-    below[:, 0] = theta.sum(axis=1)
-    shares = Shares(sparse.csr_array(theta), sparse.csr_array(below), np.zeros(len(theta), int))
+    shares = Shares(sparse.csr_array(theta), ABOVE, np.zeros(len(theta), int))
     known = LeadInput(tree, lay_out(tree), shares, tags, card, "words")
     return lead_text(lead_part(known), NAMES)
 
@@ -108,7 +108,7 @@ def test_without_a_topic_no_branch_is_named() -> None:
     tree = tree_of([-1])
     tree = replace(tree, kind=np.array([1], dtype=np.int8))
     none = sparse.csr_array((60, 0))
-    shares = Shares(none, none, np.full(60, -1))
+    shares = Shares(none, sparse.csr_array((0, 0)), np.full(60, -1))
     for values in (YEARS, ["a", "b"] * 30):
         known = LeadInput(tree, lay_out(tree), shares, {"column": tags_of(values)}, CARD, "words")
         assert "column" not in lead_text(lead_part(known), [])
@@ -116,8 +116,7 @@ def test_without_a_topic_no_branch_is_named() -> None:
 
 def test_a_hidden_branch_is_counted_and_not_spoken_of() -> None:
     tree, theta = tree_of([-1, 0, 0]), moving(0.6)
-    below = np.column_stack([np.ones(60), theta[:, 1:]])
-    shares = Shares(sparse.csr_array(theta), sparse.csr_array(below), np.zeros(60, int))
+    shares = Shares(sparse.csr_array(theta), ABOVE, np.zeros(60, int))
     tags = {"year": tags_of(YEARS)}
     known = LeadInput(tree, lay_out(tree), shares, tags, CARD, "words")
     whole = lead_text(lead_part(known), NAMES)

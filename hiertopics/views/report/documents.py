@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from hiertopics.base.arrays import I64
 from hiertopics.base.errors import HiertopicsError
 from hiertopics.corpus.data import Corpus, Tags, Tree
 from hiertopics.corpus.data.columns import moments
+from hiertopics.corpus.data.membership import blocks_of
 from hiertopics.corpus.data.treeshares import forest_shares, main_rows
 from hiertopics.runs.documents import DocumentRecords
 from hiertopics.runs.original import read_original
@@ -25,7 +27,8 @@ UNIT = 1000
 SMALLEST = 5
 """Smaller shares, in those units, are left out unless a document has no larger one."""
 
-BLOCK = 2048
+BLOCK, COLUMNS = 2048, 32
+"""Documents, and places, that are looked at together."""
 
 
 class TrainingDocuments(NamedTuple):
@@ -65,17 +68,27 @@ def known_documents(run: RunDir) -> TrainingDocuments:
 
 
 class Shares(NamedTuple):
-    """Shares of documents, CSR [n_docs, n_places] over the places of a layout.
+    """Shares of documents over the places of a layout.
 
-    own: the share at each node. below: at or below it. home: the place of the deepest node on a
-    document's path; of an arranged topic, that with the largest share; else the main topic
-    (``treeshares.main_rows``); -1: none is shown.
-    int64 [n_docs].
+    own: the share at each node, CSR [n_docs, n_places]. above: which places lie at or above each,
+    CSR [n_places, n_places]. home: the place of the deepest node on a document's path; of an
+    arranged topic, that with the largest share; else the main topic (``treeshares.main_rows``);
+    -1: none is shown. int64 [n_docs].
+
+    Shares at or below all places would fill more memory than own: they are made for some at a time.
     """
 
     own: sparse.csr_array
-    below: sparse.csr_array
+    above: sparse.csr_array
     home: I64
+
+    def below(self, places: I64 | slice) -> sparse.csr_array:
+        """Return the shares at or below some places, CSR [n_docs, n]."""
+        return sparse.csr_array(self.own @ self.above[:, places])
+
+    def of(self, docs: I64 | slice) -> Shares:
+        """Return the shares of some documents."""
+        return Shares(sparse.csr_array(self.own[docs]), self.above, self.home[docs])
 
 
 def shares_of(run: RunDir, tree: Tree, layout: Layout) -> Shares:
@@ -83,27 +96,31 @@ def shares_of(run: RunDir, tree: Tree, layout: Layout) -> Shares:
 
     A node that is not shown, or was cut, counts as the nearest shown one above it.
     """
-    n_columns = run.theta.shape[1]
-    at = np.full(n_columns, -1, dtype=np.int64)
+    at = np.full(run.tree.n_nodes, -1, dtype=np.int64)
     for row in range(tree.n_nodes):
         name = tree.id_of(row)
         if isinstance(name, int):
             at[name] = _nearest_shown(tree, layout, row)
-    own = _moved(run.theta, at, len(layout.rows))
-    below = sparse.csr_array(own @ _upwards(layout))
-    if run.paths is None or tree.arrangement is not None:
-        if tree.arrangement is None:
-            places = np.arange(len(layout.rows))
-            home = main_rows(forest_shares(layout.parent, own, places))
-        else:
-            home = np.asarray(own.argmax(axis=1)).ravel()
-        home = np.where(np.diff(own.indptr) > 0, home, -1)
-    else:
+    n_places = len(layout.rows)
+    rows = [_moved(block, at, n_places) for block in run.theta_in_blocks()]
+    own = sparse.csr_array(sparse.vstack([sparse.csr_array((0, n_places)), *rows], format="csr"))
+    return Shares(own, _upwards(layout), _homes(run, tree, layout, own, at))
+
+
+def _homes(run: RunDir, tree: Tree, layout: Layout, own: sparse.csr_array, at: I64) -> I64:
+    """Return the places of documents' homes; at: the place of each node of the run."""
+    if run.paths is not None and tree.arrangement is None:
         node = run.paths.node
         deepest = np.where(node >= 0, np.arange(node.shape[1]), -1).max(axis=1, initial=-1)
         last = node[np.arange(len(node)), np.maximum(deepest, 0)]
-        home = np.where(deepest >= 0, at[last], -1)
-    return Shares(own, below, home.astype(np.int64))
+        return np.where(deepest >= 0, at[last], -1)
+    if tree.arrangement is not None:
+        home = np.asarray(own.argmax(axis=1), np.int64).ravel()
+    else:
+        places = np.arange(len(layout.rows))
+        blocks = (forest_shares(layout.parent, rows, places) for rows in blocks_of(own))
+        home = np.concatenate([np.empty(0, np.int64), *map(main_rows, blocks)])
+    return np.where(np.diff(own.indptr) > 0, home, -1)
 
 
 def _nearest_shown(tree: Tree, layout: Layout, row: int) -> int:
@@ -135,12 +152,12 @@ def _upwards(layout: Layout) -> sparse.csr_array:
 
 def leading(shares: Shares, n_docs: int) -> I64:
     """Return the documents that are among the ``n_docs`` first ones of any node, ascending."""
-    below = sparse.csc_array(shares.below)
-    found = np.zeros(below.shape[0], dtype=bool)
-    for place in range(below.shape[1]):
-        cells = slice(below.indptr[place], below.indptr[place + 1])
-        order = np.argsort(-below.data[cells].round(9), kind="stable")[:n_docs]
-        found[below.indices[cells][order]] = True
+    found = np.zeros(shares.own.shape[0], dtype=bool)
+    for first in range(0, shares.own.shape[1], COLUMNS):
+        below = sparse.csc_array(shares.below(slice(first, first + COLUMNS)))
+        for begin, end in pairwise(below.indptr.tolist()):
+            order = np.argsort(-below.data[begin:end].round(9), kind="stable")[:n_docs]
+            found[below.indices[begin:end][order]] = True
     return np.flatnonzero(found)
 
 
@@ -154,7 +171,11 @@ class ShareEntries(NamedTuple):
 
 def entries_of(shares: Shares, most: int) -> ShareEntries:
     """Return the ``most`` largest shares of each document, by place; the largest always stays."""
-    own = shares.own
+    blocks = (shares.of(slice(first, first + BLOCK)) for first in range(0, len(shares.home), BLOCK))
+    return _joined([_entries_of_block(block.own, most) for block in blocks])
+
+
+def _entries_of_block(own: sparse.csr_array, most: int) -> ShareEntries:
     doc = np.repeat(np.arange(own.shape[0]), np.diff(own.indptr))
     whole = np.rint(UNIT * own.data).astype(np.int64)
     order = np.lexsort((own.indices, -own.data, doc))
@@ -162,6 +183,12 @@ def entries_of(shares: Shares, most: int) -> ShareEntries:
     kept = np.sort(order[(rank == 0) | ((rank < most) & (whole[order] >= SMALLEST))])
     n = np.bincount(doc[kept], minlength=own.shape[0])
     return ShareEntries(n, own.indices[kept].astype(np.int64), np.maximum(whole[kept], 1))
+
+
+def _joined(parts: list[ShareEntries]) -> ShareEntries:
+    none = np.empty(0, dtype=np.int64)
+    columns = zip(ShareEntries(none, none, none), *parts, strict=True)
+    return ShareEntries(*(np.concatenate(column) for column in columns))
 
 
 def rest_of(shares: Shares, entries: ShareEntries, layout: Layout) -> ShareEntries:
@@ -176,10 +203,7 @@ def rest_of(shares: Shares, entries: ShareEntries, layout: Layout) -> ShareEntri
         _rest_of_block(shares, entries, first, layout, inner, start)
         for start in range(0, len(entries.n), BLOCK)
     ]
-    if not parts:
-        none = np.empty(0, dtype=np.int64)
-        return ShareEntries(none, none, none)
-    return ShareEntries(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+    return _joined(parts)
 
 
 def _rest_of_block(
@@ -191,8 +215,9 @@ def _rest_of_block(
     table = (np.repeat(np.arange(len(n)), n), entries.place[cells])
     shape = (len(n), len(layout.rows))
     kept = sparse.csr_array((entries.share[cells], table), shape=shape)
-    at_or_below = sparse.csr_array(_upwards(layout), dtype=np.int64)[:, inner]
-    whole = np.rint(UNIT * shares.below[start : start + BLOCK][:, inner].toarray()).astype(np.int64)
+    at_or_below = sparse.csr_array(shares.above, dtype=np.int64)[:, inner]
+    below = shares.of(slice(start, start + BLOCK)).below(inner).toarray()
+    whole = np.rint(UNIT * below).astype(np.int64)
     lacking = whole - (kept @ at_or_below).toarray()
     column = {place: i for i, place in enumerate(inner.tolist())}
     rest = np.zeros_like(lacking)

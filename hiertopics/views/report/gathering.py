@@ -286,7 +286,7 @@ class _Gathering:
         """Return the part ``documents`` of these documents, or of the first ones of each node."""
         shares = self.placed.shares
         chosen = leading(shares, docs) if isinstance(docs, int) else docs
-        rows_of_chosen = _rows(shares, chosen)
+        rows_of_chosen = shares if len(chosen) == len(shares.home) else shares.of(chosen)
         self.kept, self.entries = chosen, entries_of(rows_of_chosen, most)
         rest = rest_of(rows_of_chosen, self.entries, self.placed.layout)
         rows = self.run.split.train_docs[chosen]
@@ -478,9 +478,3 @@ def _places_of_ids(tree: Tree, layout: Layout) -> I64:
     for name, place in own:
         at[name] = place
     return at
-
-
-def _rows(shares: Shares, docs: I64) -> Shares:
-    return Shares(
-        sparse.csr_array(shares.own[docs]), sparse.csr_array(shares.below[docs]), shares.home[docs]
-    )

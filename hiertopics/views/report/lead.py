@@ -60,7 +60,7 @@ def lead_part(lead_input: LeadInput) -> list[Piece]:
     every = branches_of(lead_input.layout)
     is_shown = ~lead_input.hidden[lead_input.layout.rows[every]]
     branches = every[is_shown]
-    below = np.asarray(lead_input.shares.below[:, every].toarray())
+    below = np.asarray(lead_input.shares.below(every).toarray())
     sentences = [
         _size(lead_input, branches),
         _largest(lead_input, branches),
