@@ -93,6 +93,44 @@ def test_the_map_shows_every_first_branch_with_its_true_area(
         assert left <= 0.1 * nodes["below"][0]
 
 
+def test_the_map_shows_two_levels_where_more_lanes_have_room_for_them(
+    page_of: Callable[..., Path], show: Show
+) -> None:
+    page = page_of(even(7, 55))
+    nodes = data_of(page)["nodes"]
+    opened = show(page).page
+    boxes = opened.locator(".picture g.box").evaluate_all(BOXES)
+    drawn = {box["node"] for box in boxes}
+    branches = {place for place, above in enumerate(nodes["parent"]) if above == 0}
+    assert branches <= drawn
+    assert len({nodes["parent"][node] for node in drawn - branches - {None, 0}}) > len(branches) / 2
+    joined = sum(box["width"] * box["height"] for box in boxes if box["node"] is None)
+    assert joined <= 0.25 * sum(box["width"] * box["height"] for box in boxes)
+
+
+def test_a_hidden_topic_leaves_no_gap_in_the_map(
+    copied: Copied, show: Show, tmp_path: Path
+) -> None:
+    """Neither in the first column nor in the next ones: the others get its room."""
+    run = reshaped(copied("hdp-pcvb0"), even(4, 8))
+    for node in (1, 6):
+        hiertopics.label(run, node, "hidden", hide=True)
+    page = hiertopics.report(run, output=tmp_path / "page.html", limit="50MB").path
+    nodes = data_of(page)["nodes"]
+    place = {node: at for at, node in enumerate(nodes["id"])}
+    shown = show(page).page
+    drawn = shown.locator(".picture g.box").evaluate_all(BOXES)
+    boxes = {box["node"]: box for box in drawn}
+    assert place[1] not in boxes and place[6] not in boxes
+    high, below = float(shown.locator(".picture svg").first.get_attribute("height")), nodes["below"]
+    first = sum(boxes[place[node]]["height"] for node in (2, 3, 4))
+    tokens = sum(below[place[node]] for node in (2, 3, 4))
+    assert first / high == pytest.approx(tokens / (below[0] - below[place[1]]), rel=0.01)
+    left = boxes[place[10]]["height"] / boxes[place[2]]["height"]
+    wanted = below[place[10]] / (below[place[2]] - below[place[6]])
+    assert left == pytest.approx(wanted, rel=0.02)
+
+
 def test_the_slider_shows_the_largest_topics_by_words_or_documents(
     page_of: Callable[..., Path], show: Show
 ) -> None:
