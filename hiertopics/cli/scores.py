@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -126,10 +126,22 @@ def eval_command(**options: Any) -> int:
             put(written.to_score_lines(records[0]), nl=False)
         else:
             put_table(written.to_table(*by_task) if by_task else written.to_score_table(records))
+    if task is None:
+        _warn_of_splits(records)
     if task is None and form not in LINES and not options["average"]:
         protocols = [record["protocol"] for record in records]
         note_single_draws(zip(chosen, protocols, strict=True))
     return 0
+
+
+def _warn_of_splits(records: Sequence[dict[str, Any]]) -> None:
+    """Say that scores in one table are of different held-out parts, which compare refuses."""
+    splits = {record["split"] for record in records}
+    if len(splits) > 1:
+        tell(
+            f"warning: these runs were scored on {len(splits)} different splits: their scores "
+            "cannot be compared; fit them with the same --holdout to the same corpus"
+        )
 
 
 def _set_options(overrides: tuple[str, ...]) -> dict[str, Any]:
@@ -234,6 +246,8 @@ def compare_command(
     from hiertopics.scoring.comparison import compare
     from hiertopics.views.render.records import to_comparison_table, to_score_csv
 
+    if len(runs) == 1:
+        tell("note: compare needs two runs or more to say how far one is behind another")
     if task is not None:
         if protocol is not None or average or cache or cache_from:
             flags = "--protocol, --average and --cache"
