@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from hiertopics.runs.rundir import RunDir
 
 COLUMNS = ("node", "name", "hidden", "note", "words", "auto_name")
+SHOWN = ("node", "name", "auto_name", "hidden", "note")
+"""Columns of a table: nodes are called as in other views, not by their own words."""
 
 
 @click.command("label")
@@ -132,7 +134,7 @@ def _put_labels(records: list[dict[str, Any]], form: str, nothing: str) -> None:
     if form == "csv":
         put(to_csv([COLUMNS, *([row[key] for key in COLUMNS] for row in shown)]), nl=False)
     else:
-        put_table(to_table(shown, COLUMNS))
+        put_table(to_table(shown, SHOWN))
 
 
 @click.command("merge")

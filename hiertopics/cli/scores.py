@@ -246,8 +246,6 @@ def compare_command(
     from hiertopics.scoring.comparison import compare
     from hiertopics.views.render.records import to_comparison_table, to_score_csv
 
-    if len(runs) == 1:
-        tell("note: compare needs two runs or more to say how far one is behind another")
     if task is not None:
         if protocol is not None or average or cache or cache_from:
             flags = "--protocol, --average and --cache"
@@ -257,6 +255,7 @@ def compare_command(
         if value:
             raise click.UsageError(f"--{name.replace('_', '-')} has no meaning without --task")
     rows = compare(runs, protocol=protocol, average=average, cache=cache, cache_from=cache_from)
+    _note_one(runs)
     if form in LINES:
         put_records(rows)
     else:
@@ -269,10 +268,16 @@ def compare_command(
     return 0 if len(rows) == len(runs) else 1
 
 
+def _note_one(runs: tuple[str, ...]) -> None:
+    if len(runs) == 1:
+        tell("note: compare needs two runs or more to say how far one is behind another")
+
+
 def _compare_trees(runs: tuple[str, ...], options: dict[str, Any], form: str) -> int:
     from hiertopics.scoring.comparison import compare_trees
 
     rows = compare_trees(runs, **options)
+    _note_one(runs)
     if form in LINES:
         put_records(rows)
     else:
