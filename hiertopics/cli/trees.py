@@ -200,6 +200,20 @@ def export_command(**options: Any) -> int:
     return 0
 
 
+def _refuse_page(*runs: str | None) -> None:
+    """Raise UsageError where the file of the page stands in the place of a run."""
+    from pathlib import Path
+
+    from hiertopics.base.visible import typed
+
+    named = [run for run in runs if run is not None]
+    page = next((run for run in named if run.lower().endswith((".html", ".htm"))), None)
+    if page is None or Path(page).is_dir():
+        return
+    words = ["hiertopics", "report", *(run for run in named if run != page), "-o", page]
+    raise click.UsageError(f"{page} is no run; -o names the page: {' '.join(map(typed, words))}")
+
+
 @click.command("report")
 @trust_option
 @click.argument("run", required=False, type=RUN)
@@ -243,6 +257,7 @@ def report_command(
     With RUN2 the page also shows the topics that both have, and the documents that moved. The page
     is one file that loads nothing.
     """
+    _refuse_page(run, run2)
     from hiertopics.runs.rundir import RunDir
     from hiertopics.views.report.packing import size_told
     from hiertopics.views.report.writing import report
