@@ -20,6 +20,7 @@ from hiertopics.cli.options import (
     put_made,
     put_records,
     put_table,
+    refuse_no_run,
     tell,
     tell_sentence,
     trust_option,
@@ -148,6 +149,7 @@ def merge_command(run: str, nodes: tuple[int, ...], output: str, as_json: bool) 
     Their words are put together by tokens and their documents' shares are added; nodes below them
     stay. RUN does not change. The new run is scored and shown like any other; no fit continues it.
     """
+    refuse_no_run(run)
     from hiertopics.fitting.reshaping import merge
 
     put_made(merge(run, nodes, output, argv=sys.argv), as_json)
@@ -186,6 +188,7 @@ def edit_command(run: str, output: str, edits: str | None, workers: int, as_json
     its edit is undone. A split reads the corpus and fits all topics again. RUN does not change.
     The new run is scored and shown like any other; no fit continues it.
     """
+    refuse_no_run(run)
     from hiertopics.fitting.editing import edit
 
     put_made(edit(run, output, edits=edits, workers=workers, argv=sys.argv), as_json)
@@ -215,6 +218,7 @@ def shape_command(
     error over the same documents. The new run is scored and shown like any other; no fit continues
     it.
     """
+    refuse_no_run(run)
     from hiertopics.base.errors import UsageError
     from hiertopics.base.files import to_json
     from hiertopics.python.shaping import shape
@@ -270,6 +274,7 @@ def consensus_command(
     All are of one backend, corpus and split. Leaves that no other run has come from the first run.
     The run's path is the last line of stdout.
     """
+    refuse_no_run(*runs[:1])
     from hiertopics.base.files import to_json
     from hiertopics.fitting.consensus import consensus
 

@@ -26,6 +26,7 @@ from hiertopics.cli.options import (
     put,
     put_records,
     put_table,
+    refuse_no_run,
     tell,
     workers_option,
 )
@@ -106,6 +107,7 @@ def eval_command(**options: Any) -> int:
     names = ("task", "heldout", "form", "runs")
     task, heldout, form, runs = (options.pop(name) for name in names)
     options |= _set_options(overrides)
+    refuse_no_run(*runs[:1])
     score = _score_of(task, heldout, options)
     records, chosen = [], []
     for path in runs or (None,):
@@ -242,6 +244,7 @@ def compare_command(
     and jsonl hold every score. With --cache runs are in the order of their scores with cache. If a
     run cannot be scored, stderr names it, the others are printed, and the exit code is 1.
     """
+    refuse_no_run(*runs)
     from hiertopics.runs.rundir import RunDir
     from hiertopics.scoring.comparison import compare
     from hiertopics.views.render.records import to_comparison_table, to_score_csv
@@ -274,6 +277,7 @@ def _note_one(runs: tuple[str, ...]) -> None:
 
 
 def _compare_trees(runs: tuple[str, ...], options: dict[str, Any], form: str) -> int:
+    refuse_no_run(*runs)
     from hiertopics.scoring.comparison import compare_trees
 
     rows = compare_trees(runs, **options)
@@ -301,6 +305,7 @@ def agree_command(runs: tuple[str, ...], write: bool, words_by: str | None, form
     many of them 0, 1, 2, ... others found, by words and documents. The other formats list every
     node.
     """
+    refuse_no_run(*runs[:1])
     from hiertopics.base.files import to_csv
     from hiertopics.scoring.comparison import agree
     from hiertopics.views.render.records import to_agreement_table
