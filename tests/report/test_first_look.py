@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 from browsing import CHROMIUM, Opened
+from mixed_trees import MIXED, PARTS, with_mixed_tree
 from pages import data_of, documents, reshaped
 
 import hiertopics
 from hiertopics.corpus.data.tree import ROOT
+from hiertopics.runs.rundir import RunDir
 from hiertopics.views.report import gathering
 
 Call = Callable[..., Any]
@@ -248,6 +250,20 @@ def test_a_branch_that_the_paragraph_names_again_is_named_in_short(
     words = [[data["words"][word] for word in data["nodes"]["called"][place]] for place in (1, 2)]
     assert show(page).page.locator("#lead a").all_inner_texts() == [
         " ".join(words[0][:5]), " ".join(words[1][:5]), " ".join(words[0][:2])
+    ]  # fmt: skip
+
+
+def test_a_name_in_parts_is_whole_or_says_that_it_is_cut(
+    copied: Copied, show: Show, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = with_mixed_tree(RunDir(copied("nhdp-variational")), monkeypatch)
+    node = run.tree.shown.tolist().index(MIXED)
+    monkeypatch.setattr(gathering, "lead_part", lambda _: [node, " and ", node])
+    page = hiertopics.report(run, output=tmp_path / "page.html").path
+    parts = [" ".join(part) for part in PARTS]
+    assert len(parts) > 1
+    assert show(page).page.locator("#lead a").all_inner_texts() == [
+        " · ".join(parts), f"{parts[0]} · …"
     ]  # fmt: skip
 
 
