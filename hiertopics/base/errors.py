@@ -54,6 +54,12 @@ class RunError(HiertopicsError):
     """A run directory cannot be created, read, continued or written."""
 
 
+class NoRunError(RunError):
+    """There is no run where one was named, or under runs/ where none was named."""
+
+    exit_code = 2
+
+
 class OutputError(HiertopicsError):
     """Stdout takes no output of the command; the files of the command are written."""
 

@@ -20,6 +20,7 @@ from hiertopics.cli.options import (
     put_made,
     put_records,
     put_table,
+    refuse_no_run,
     tell,
     tell_sentence,
     trust_option,
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from hiertopics.runs.rundir import RunDir
 
 COLUMNS = ("node", "name", "hidden", "note", "words", "auto_name")
+SHOWN = ("node", "name", "auto_name", "hidden", "note")
+"""Columns of a table: nodes are called as in other views, not by their own words."""
 
 
 @click.command("label")
@@ -132,7 +135,7 @@ def _put_labels(records: list[dict[str, Any]], form: str, nothing: str) -> None:
     if form == "csv":
         put(to_csv([COLUMNS, *([row[key] for key in COLUMNS] for row in shown)]), nl=False)
     else:
-        put_table(to_table(shown, COLUMNS))
+        put_table(to_table(shown, SHOWN))
 
 
 @click.command("merge")
@@ -146,6 +149,7 @@ def merge_command(run: str, nodes: tuple[int, ...], output: str, as_json: bool) 
     Their words are put together by tokens and their documents' shares are added; nodes below them
     stay. RUN does not change. The new run is scored and shown like any other; no fit continues it.
     """
+    refuse_no_run(run)
     from hiertopics.fitting.reshaping import merge
 
     put_made(merge(run, nodes, output, argv=sys.argv), as_json)
@@ -184,6 +188,7 @@ def edit_command(run: str, output: str, edits: str | None, workers: int, as_json
     its edit is undone. A split reads the corpus and fits all topics again. RUN does not change.
     The new run is scored and shown like any other; no fit continues it.
     """
+    refuse_no_run(run)
     from hiertopics.fitting.editing import edit
 
     put_made(edit(run, output, edits=edits, workers=workers, argv=sys.argv), as_json)
@@ -213,6 +218,7 @@ def shape_command(
     error over the same documents. The new run is scored and shown like any other; no fit continues
     it.
     """
+    refuse_no_run(run)
     from hiertopics.base.errors import UsageError
     from hiertopics.base.files import to_json
     from hiertopics.python.shaping import shape
@@ -268,6 +274,7 @@ def consensus_command(
     All are of one backend, corpus and split. Leaves that no other run has come from the first run.
     The run's path is the last line of stdout.
     """
+    refuse_no_run(*runs[:1])
     from hiertopics.base.files import to_json
     from hiertopics.fitting.consensus import consensus
 

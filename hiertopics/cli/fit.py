@@ -25,6 +25,7 @@ from hiertopics.cli.options import (
     put,
     put_lines,
     put_records,
+    refuse_no_run,
     set_option,
     tell,
     tell_sentence,
@@ -253,6 +254,7 @@ def refit_command(**options: Any) -> int:
     largest share there. Exit code 75: stopped early, the same command continues.
     """
     as_json = options.pop("as_json")
+    refuse_no_run(options["run"])
     with resumable():
         from hiertopics.fitting.refitting import refit
 
@@ -290,6 +292,7 @@ def update_command(**options: Any) -> int:
     top words. Exit code 75: stopped early, the same command continues.
     """
     as_json, data = options.pop("as_json"), corpus_settings(options)
+    refuse_no_run(options["run"])
     with resumable():
         from hiertopics.fitting.updating import update
         from hiertopics.views.changes import changes, to_changes_table

@@ -373,6 +373,14 @@ def chosen_run(path: str | None) -> RunDir:
     return run
 
 
+def refuse_no_run(*paths: str) -> None:
+    """Raise NoRunError where there is a run at none of these, before anything slow is imported."""
+    from hiertopics.runs.rundir import RunDir
+
+    if paths and not any(RunDir(path).exists for path in paths):
+        RunDir.open(paths[0])
+
+
 def _why_no_model(run: RunDir) -> str:
     """Return what became of a fit that has no model."""
     if run.manifest["status"] == "running":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,6 +26,7 @@ from hiertopics.cli.options import (
     put,
     put_records,
     put_table,
+    refuse_no_run,
     tell,
     workers_option,
 )
@@ -106,6 +107,7 @@ def eval_command(**options: Any) -> int:
     names = ("task", "heldout", "form", "runs")
     task, heldout, form, runs = (options.pop(name) for name in names)
     options |= _set_options(overrides)
+    refuse_no_run(*runs[:1])
     score = _score_of(task, heldout, options)
     records, chosen = [], []
     for path in runs or (None,):
@@ -126,10 +128,22 @@ def eval_command(**options: Any) -> int:
             put(written.to_score_lines(records[0]), nl=False)
         else:
             put_table(written.to_table(*by_task) if by_task else written.to_score_table(records))
+    if task is None:
+        _warn_of_splits(records)
     if task is None and form not in LINES and not options["average"]:
         protocols = [record["protocol"] for record in records]
         note_single_draws(zip(chosen, protocols, strict=True))
     return 0
+
+
+def _warn_of_splits(records: Sequence[dict[str, Any]]) -> None:
+    """Say that scores in one table are of different held-out parts, which compare refuses."""
+    splits = {record["split"] for record in records}
+    if len(splits) > 1:
+        tell(
+            f"warning: these runs were scored on {len(splits)} different splits: their scores "
+            "cannot be compared; fit them with the same --holdout to the same corpus"
+        )
 
 
 def _set_options(overrides: tuple[str, ...]) -> dict[str, Any]:
@@ -230,6 +244,7 @@ def compare_command(
     and jsonl hold every score. With --cache runs are in the order of their scores with cache. If a
     run cannot be scored, stderr names it, the others are printed, and the exit code is 1.
     """
+    refuse_no_run(*runs)
     from hiertopics.runs.rundir import RunDir
     from hiertopics.scoring.comparison import compare
     from hiertopics.views.render.records import to_comparison_table, to_score_csv
@@ -243,6 +258,7 @@ def compare_command(
         if value:
             raise click.UsageError(f"--{name.replace('_', '-')} has no meaning without --task")
     rows = compare(runs, protocol=protocol, average=average, cache=cache, cache_from=cache_from)
+    _note_one(runs)
     if form in LINES:
         put_records(rows)
     else:
@@ -255,10 +271,17 @@ def compare_command(
     return 0 if len(rows) == len(runs) else 1
 
 
+def _note_one(runs: tuple[str, ...]) -> None:
+    if len(runs) == 1:
+        tell("note: compare needs two runs or more to say how far one is behind another")
+
+
 def _compare_trees(runs: tuple[str, ...], options: dict[str, Any], form: str) -> int:
+    refuse_no_run(*runs)
     from hiertopics.scoring.comparison import compare_trees
 
     rows = compare_trees(runs, **options)
+    _note_one(runs)
     if form in LINES:
         put_records(rows)
     else:
@@ -282,6 +305,7 @@ def agree_command(runs: tuple[str, ...], write: bool, words_by: str | None, form
     many of them 0, 1, 2, ... others found, by words and documents. The other formats list every
     node.
     """
+    refuse_no_run(*runs[:1])
     from hiertopics.base.files import to_csv
     from hiertopics.scoring.comparison import agree
     from hiertopics.views.render.records import to_agreement_table

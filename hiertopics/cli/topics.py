@@ -51,7 +51,8 @@ COLUMNS = ("id", "share", "own", "documents")
     "--top",
     type=click.IntRange(min=1),
     metavar="N",
-    help="With --by COLUMN: show the N largest differences only. [text: 20 of the first level; "
+    help="With --by COLUMN: show the N largest differences only, those of values with few "
+    "documents last. [text: 20 of the first level; "
     "else all]",
 )
 @side_option
@@ -144,9 +145,13 @@ SHOWN_ROWS = 20
 
 def _leading(rows: list[dict[str, Any]], most: int, n_rows: int, ways: str) -> list[dict[str, Any]]:
     """Return rows with the largest differences, and say on stderr how many are left out."""
-    from hiertopics.views.bycolumn import largest
+    from hiertopics.views.bycolumn import FEW, is_few, largest
 
     shown = largest(rows, most)
+    few = {row["value"] for row in rows if is_few(row)}
+    if few:
+        n_values = len({row["value"] for row in rows})
+        tell(f"{len(few)} of {n_values} values have fewer than {FEW} documents and come last")
     if len(shown) < n_rows:
         tell(f"... and {n_rows - len(shown)} more rows; {ways}, --format csv all")
     return shown

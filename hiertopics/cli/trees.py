@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hiertopics.cli.completing import RUN
+from hiertopics.cli.completing import NODE, RUN
 from hiertopics.cli.options import (
     arrange_option,
     chosen_run,
@@ -15,6 +15,7 @@ from hiertopics.cli.options import (
     cut_option,
     docs_option,
     json_option,
+    newest_node,
     note_hidden,
     put,
     put_lines,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 @click.command("show-tree")
 @run_argument
+@click.argument("node", required=False, type=NODE)
 @click.option(
     "--depth",
     type=click.IntRange(min=1),
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
 def show_tree_command(
     run: str | None,
+    node: int | None,
     depth: int | None,
     words: int,
     words_by: str | None,
@@ -75,10 +78,11 @@ def show_tree_command(
     form: str | None,
     as_json: bool,
 ) -> int:
-    """Show the tree of RUN (default: the newest under runs/) with its top words.
+    """Show the tree of RUN (default: the newest under runs/), or NODE and all below it.
 
-    A flat model is shown as one level of topics, largest first. On a terminal the largest
-    branches, by documents times tokens, stand first, and small nodes are left out.
+    Each node has its top words. A flat model is shown as one level of topics, largest first. On a
+    terminal the largest branches, by documents times tokens, stand first, and small nodes are left
+    out.
     """
     if as_json and form not in (None, "json"):
         raise click.UsageError(f"--json and --format {form} exclude each other")
@@ -95,8 +99,10 @@ def show_tree_command(
         tree_on_screen,
     )
 
+    run, node = newest_node(run, node)
     target, form = chosen_run(run), "json" if as_json else form or "text"
-    request = TreeRequest(depth, words, words_by, min_docs, n_docs, sides, arrange, cut, supported)
+    asked = (depth, words, words_by, min_docs, n_docs, sides, arrange, cut, supported)
+    request = TreeRequest(*asked, node=node)
     shown = at_first(target.tree, request).depth if form in FIRST_LEVELS else depth
     told: list[Line] = []
     if form == "text" and sys.stdout.isatty():
@@ -107,6 +113,8 @@ def show_tree_command(
         put(show_tree(target, format=form, **request._asdict()), nl=False)
         fewest = least_documents(target, form, shown)
     note_hidden(target)
+    if node is not None:
+        return 0
     root = single_root(target.tree)
     if depth == 1 and root >= 0:
         n_branches = len(target.tree.children(root))
@@ -192,6 +200,20 @@ def export_command(**options: Any) -> int:
     return 0
 
 
+def _refuse_page(*runs: str | None) -> None:
+    """Raise UsageError where the file of the page stands in the place of a run."""
+    from pathlib import Path
+
+    from hiertopics.base.visible import typed
+
+    named = [run for run in runs if run is not None]
+    page = next((run for run in named if run.lower().endswith((".html", ".htm"))), None)
+    if page is None or Path(page).is_dir():
+        return
+    words = ["hiertopics", "report", *(run for run in named if run != page), "-o", page]
+    raise click.UsageError(f"{page} is no run; -o names the page: {' '.join(map(typed, words))}")
+
+
 @click.command("report")
 @trust_option
 @click.argument("run", required=False, type=RUN)
@@ -235,6 +257,7 @@ def report_command(
     With RUN2 the page also shows the topics that both have, and the documents that moved. The page
     is one file that loads nothing.
     """
+    _refuse_page(run, run2)
     from hiertopics.runs.rundir import RunDir
     from hiertopics.views.report.packing import size_told
     from hiertopics.views.report.writing import report

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hiertopics.base.arrays import F64
 from hiertopics.base.errors import UsageError
 from hiertopics.contract import Workers, kind_of, registry
+from hiertopics.corpus.corpora.inmemory import FROM_PAIRS, are_texts, holds_pairs
 from hiertopics.corpus.data import NODE, Corpus, default_vocab
 from hiertopics.corpus.holdouts.partition import partition
 from hiertopics.python.run import fit
@@ -145,6 +146,7 @@ class HierarchicalTopics(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _counts(self, X: Any, *, reset: bool) -> sparse.csr_array:
         """Return X as CSR of whole numbers; raises ValueError where it is no table of counts."""
+        _refuse_documents(X)
         found = validate_data(
             self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_non_negative=True
         )
@@ -176,3 +178,14 @@ class HierarchicalTopics(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         seen, scored = partition(counts, range(counts.shape[0]), 0)
         chances = word_chances(self._place(seen), self.components_, scored)
         return pool(log_likelihoods(chances, scored), scored)
+
+
+def _refuse_documents(X: Any) -> None:
+    """Raise ValueError where X holds documents that are no rows of a table."""
+    if getattr(X, "ndim", 1) == 1 and are_texts(X):
+        raise ValueError(
+            "expected a table of counts, got texts: scikit-learn's "
+            "CountVectorizer().fit_transform(texts) makes one; hiertopics.fit(texts) takes texts"
+        )
+    if holds_pairs(X):
+        raise ValueError(f"expected a table of counts, got lists of pairs: {FROM_PAIRS}")

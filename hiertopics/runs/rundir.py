@@ -30,7 +30,7 @@ from hiertopics.base.axes import (
     require_numbers,
     require_whole,
 )
-from hiertopics.base.errors import HiertopicsError, RunError, UsageError
+from hiertopics.base.errors import HiertopicsError, NoRunError, RunError, UsageError
 from hiertopics.contract.model import Paths
 from hiertopics.corpus.data import NodeSupport, Support, Tree, how_found
 from hiertopics.corpus.data.membership import (
@@ -116,7 +116,7 @@ class RunDir:
 
     @classmethod
     def open(cls, path: Path | str) -> Self:
-        """Return the run at ``path``; raises RunError if there is none."""
+        """Return the run at ``path``; raises NoRunError if there is none."""
         run = cls(path)
         if run.exists:
             return run
@@ -125,17 +125,17 @@ class RunDir:
             raise RunError(f"{path} is no run yet: it {what}")
         from hiertopics.runs.meant import meant_by  # only a mistake needs it
 
-        raise RunError(f"{path} is not a run: {meant_by(run.path, RUNS)}")
+        raise NoRunError(f"{path} is not a run: {meant_by(run.path, RUNS)}")
 
     @classmethod
     def newest(cls, root: Path = RUNS) -> Self:
         """Return the run below ``root`` whose manifest changed last, of those with a model if any.
 
-        Raises RunError if there is no run.
+        Raises NoRunError if there is no run.
         """
         found = cls.newest_first(root)
         if not found:
-            raise RunError(f"there is no run under {root}{os.sep}; make one with 'fit'")
+            raise NoRunError(f"there is no run under {root}{os.sep}; make one with 'fit'")
         return next((run for run in found if not run.lacks_model), found[0])
 
     @classmethod

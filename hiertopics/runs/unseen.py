@@ -15,7 +15,7 @@ from scipy import sparse
 
 from hiertopics.base import files
 from hiertopics.base.arrays import I64
-from hiertopics.base.errors import HiertopicsError, UsageError
+from hiertopics.base.errors import DataError, HiertopicsError, UsageError
 from hiertopics.base.visible import steady
 from hiertopics.contract import observed_by
 from hiertopics.corpus.corpora import dataset
@@ -91,7 +91,12 @@ def read_new(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Bags |
     bins = None if own.discretise is None else _bins(run)
     if form.text and config.tokenizer is not None:
         _warn_of_change(run, config.tokenizer)
-    new: Bags | Vectors = observed_by(experiment).load(config, bins, phrases_of(run)).corpus
+    try:
+        new: Bags | Vectors = observed_by(experiment).load(config, bins, phrases_of(run)).corpus
+    except DataError as error:
+        if "from_" in data or form.text or _told(Path(corpus)) is not None:
+            raise
+        raise _read_as_before(error, config) from error
     if isinstance(new, Vectors):
         return _match_columns(new, run.vocab, config)
     unnamed = form.dense and new.vocab == default_vocab(new.n_words)
@@ -99,6 +104,15 @@ def read_new(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Bags |
         what = f"{new.n_words} columns without names, but the run has {len(run.vocab)}"
         raise dataset.other_columns(config, what)
     return new
+
+
+def _read_as_before(error: DataError, config: DataConfig) -> DataError:
+    """Return the error of a file that is read in the run's format, as its name tells none."""
+    how = (
+        f"the file was read as {config.from_}, like the corpus of the run; for raw text --lines "
+        "takes each line for a document, --from paragraphs each paragraph, and a folder each file"
+    )
+    return DataError(error.path, f"{error.what}; {how}", error.line)
 
 
 def phrases_of(run: RunDir) -> JoinedWords | None:

@@ -37,6 +37,9 @@ TAIL = 2.5
 FEWEST = 2
 """Documents of a value below which nothing is said of its spread."""
 
+FEW = 5
+"""Documents of a value below which its differences are mostly chance: such values come last."""
+
 MOST_VALUES = 200
 MOST_CELLS = 8_000_000
 """Shares of documents at some nodes that are looked at together: 64 MB."""
@@ -118,10 +121,20 @@ def first_level(run: RunDir) -> list[int]:
     return [node for node in every_node(run) if node in first]
 
 
+def is_few(record: Record) -> bool:
+    """Return whether a value has so few documents that its shares say little."""
+    return int(record["of"]) < FEW
+
+
 def largest(records: Sequence[Record], most: int) -> list[Record]:
-    """Return the records with the largest differences from other documents, in their order."""
+    """Return the records with the largest differences from other documents, in their order.
+
+    Those of values with few documents come last, whatever their differences.
+    """
+    few = [is_few(record) for record in records]
     apart = [-abs(record["difference"] or 0.0) for record in records]
-    return [records[place] for place in sorted(np.argsort(apart, kind="stable")[:most].tolist())]
+    ranked = sorted(range(len(records)), key=lambda place: (few[place], apart[place]))[:most]
+    return [records[place] for place in sorted(ranked, key=lambda place: (few[place], place))]
 
 
 def _all_but_the_whole(run: RunDir, labels: Labels) -> list[int]:

@@ -135,11 +135,13 @@ class TreeRequest(NamedTuple):
     cut: str | None = None
     supported: float | None = None
     width: float | None = None
+    node: int | None = None
 
     @property
     def fewest(self) -> int | None:
-        """Fewest documents of a node; None where the view chooses: a cut tree is shown whole."""
-        return 0 if self.min_docs is None and self.cut is not None else self.min_docs
+        """Fewest documents of a node; None where the view chooses: cuts and branches are whole."""
+        is_whole = self.cut is not None or self.node is not None
+        return 0 if self.min_docs is None and is_whole else self.min_docs
 
 
 def show_tree(
@@ -156,6 +158,7 @@ def show_tree(
     cut: str | None = None,
     supported: float | None = None,
     width: float | None = None,
+    node: int | None = None,
 ) -> str:
     """Return a run's tree as text.
 
@@ -168,11 +171,12 @@ def show_tree(
     docs: top documents per node. sides: ``NAME=FILE``, counted per node. arrange: flat topics are
     clustered first. cut: about how many nodes each level has, ``20,80``. supported: nodes of less
     support by resamples are part of those above. width: of the figure, in millimetres; None: 170.
+    node: show its branch alone, whole (text and html); depth counts from it.
     Raises UsageError, DataError or RunError.
     """
     target, form = opened(run), form_named(format)
     request = TreeRequest(
-        depth, words, words_by, min_docs, docs, sides, arrange, cut, supported, width
+        depth, words, words_by, min_docs, docs, sides, arrange, cut, supported, width, node
     )
     tree, view = _viewed(target, request, format)
     if request.fewest is None:
@@ -194,6 +198,8 @@ def _viewed(target: RunDir, request: TreeRequest, format: str) -> tuple[Tree, Vi
         raise UsageError(f"--docs has no meaning for format {format}")
     if request.width is not None and format != "svg":
         raise UsageError(f"--width has no meaning for format {format}: it is for svg")
+    if request.node is not None:
+        _refuse_branch(target.tree, request.node, request, format)
     tree = arranged(target) if request.arrange else target.supported_tree
     chosen, labels = request.words_by, labels_of(target, tree)
     names = names_of(tree, target.vocab, words_by=chosen) if format in WITH_NAMES else None
@@ -208,6 +214,9 @@ def _viewed(target: RunDir, request: TreeRequest, format: str) -> tuple[Tree, Vi
     if request.cut is not None:
         tree = in_levels(tree, parse_cut(request.cut))
     view = View(request.depth, request.words, request.fewest or 0, labels=labels, names=names)
+    if request.node is not None:
+        levels = request.depth and request.depth + int(tree.depth[request.node])
+        view = view._replace(root=request.node, depth=levels)
     if request.width is not None:
         view = view._replace(width=request.width)
     if request.docs is not None:
@@ -220,9 +229,21 @@ def _viewed(target: RunDir, request: TreeRequest, format: str) -> tuple[Tree, Vi
     return tree, view._replace(remarks=_with_notes(remarks, labels, format))
 
 
+def _refuse_branch(tree: Tree, node: int, request: TreeRequest, format: str) -> None:
+    """Raise UsageError where the branch of a node cannot be shown alone."""
+    if node not in tree.shown:
+        raise UsageError(f"there is no node {node}; nodes are 0 to {tree.shown[-1]}")
+    if format not in FOR_EYES:
+        raise UsageError(f"a branch alone is shown as text or html; {format} holds the whole tree")
+    for name in ("arrange", "cut", "supported"):
+        if getattr(request, name):
+            raise UsageError(f"--{name} has no meaning for a branch alone: it changes the tree")
+
+
 def at_first(tree: Tree, request: TreeRequest) -> TreeRequest:
     """Return the default view of a tree if no depth is given."""
-    if request.depth is not None or request.cut is not None or request.arrange:
+    chosen = (request.depth, request.cut, request.node)
+    if any(value is not None for value in chosen) or request.arrange:
         return request
     depth = first_levels(tree)
     return request._replace(depth=depth)

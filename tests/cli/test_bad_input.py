@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -217,11 +217,11 @@ def test_arrays_missing_from_a_file_are_told(
 @pytest.mark.parametrize("command", ["show-tree", "topics", "eval"])
 def test_no_run_at_all_says_how_to_make_one(call: Call, command: str) -> None:
     words = (command, "--heldout") if command == "eval" else (command,)
-    assert "make one with 'fit'" in assert_one_message(call(*words), 1)
+    assert "make one with 'fit'" in assert_one_message(call(*words), 2)
 
 
 def test_a_folder_that_is_no_run_is_named(call: Call, place: Path) -> None:
-    assert "is not a run" in assert_one_message(call("show-tree", place), 1)
+    assert "is not a run" in assert_one_message(call("show-tree", place), 2)
 
 
 def test_what_is_no_run_is_told_what_it_is(
@@ -230,7 +230,7 @@ def test_what_is_no_run_is_told_what_it_is(
     """The command that was meant stands in the message, and names what is there."""
 
     def told(path: str) -> str:
-        return assert_one_message(call("show-tree", path), 1)
+        return assert_one_message(call("show-tree", path), 2)
 
     shutil.copytree(finished(), place / "runs" / "press")
     texts = place / "my texts"
@@ -327,5 +327,33 @@ def test_json_lines_come_before_an_error_not_instead_of_it(
     run = tmp_path / "run"
     shutil.copytree(finished(), run)
     outcome = call("eval", run, tmp_path / "gone", "--heldout", "--json")
-    assert outcome.code == 1 and "gone is not a run" in outcome.err
+    assert outcome.code == 2 and "gone is not a run" in outcome.err
     assert json.loads(outcome.out)["run"] == str(run)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("show-tree", "gone"),
+        ("topics", "gone", "3"),
+        ("docs", "gone"),
+        ("eval", "gone", "--heldout"),
+        ("compare", "gone", "gone"),
+        ("agree", "gone", "gone"),
+        ("report", "gone"),
+        ("export", "gone", "-o", "x.json"),
+        ("label", "gone", "--list"),
+        ("infer", "gone", "good.ldac"),
+        ("judge", "gone", "-o", "x.csv"),
+        ("support", "gone"),
+        ("shape", "gone", "--branches", "4", "-o", "x"),
+        ("drop", "gone", "1", "-o", "x"),
+        ("merge", "gone", "1", "2", "-o", "x"),
+        ("refit", "gone", "1", "-o", "x"),
+        ("consensus", "gone", "gone", "-o", "x"),
+    ],
+    ids=lambda words: words[0],
+)
+@pytest.mark.usefixtures("place")
+def test_every_command_ends_with_2_where_there_is_no_run(call: Call, words: Sequence[str]) -> None:
+    assert "gone is not a run" in assert_one_message(call(*words), 2)

@@ -209,3 +209,19 @@ def test_a_sampler_scored_on_one_draw_is_told_of_its_others(call: Call, copied: 
         assert call(*words).err == told
     assert call("compare", flat, tree, "--average").err == ""
     assert call("eval", tree, "--heldout", "--average").err == ""
+
+
+def test_scores_of_different_splits_are_said_to_be_incomparable(call: Call, copied: Copied) -> None:
+    run, other = copied(), copied(holdout="tokens:0.2@0")
+    for form in ((), ("--json",), ("--format", "csv")):
+        told = call("eval", run, other, "--heldout", *form)
+        assert told.code == 0
+        assert "2 different splits: their scores cannot be compared" in told.err
+    assert "different splits" not in call("eval", run, run, "--heldout").err
+
+
+def test_one_run_alone_is_told_that_compare_needs_two(call: Call, copied: Copied) -> None:
+    run = copied()
+    told = call("compare", run)
+    assert told.code == 0 and "compare needs two runs or more" in told.err
+    assert "needs two" not in call("compare", run, run).err

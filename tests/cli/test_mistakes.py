@@ -307,3 +307,12 @@ def test_a_figure_of_another_kind_is_met_with_what_to_do(
     done = call("export", copied(), "-o", f"x.{suffix}")
     assert done.code == 2
     assert "write a figure (.svg) and convert it, or print the page of 'report'" in done.err
+
+
+@pytest.mark.parametrize("runs", [("runs/a b",), ()])
+def test_a_page_in_the_place_of_a_run_is_told_its_option(
+    call: Callable[..., Any], runs: tuple[str, ...]
+) -> None:
+    told = call("report", *runs, "1.html")
+    wanted = " ".join(["hiertopics report", *(f"'{run}'" for run in runs), "-o 1.html"])
+    assert told.code == 2 and f"1.html is no run; -o names the page: {wanted}" in told.err

@@ -18,7 +18,7 @@ for words in {calls!r}:
     try:
         main(words)
     except SystemExit as stop:
-        assert stop.code == 0, (words, stop.code)
+        assert stop.code == {code}, (words, stop.code)
     loaded = sorted({heavy!r} & set(sys.modules))
     if loaded:
         sys.exit(f"{{words}} loads {{loaded}}")
@@ -27,14 +27,29 @@ NUMBERS = {"numpy", "scipy", "numba", "llvmlite", "sklearn", "msgspec", "yaml", 
 COMPILER = {"numba", "llvmlite", "sklearn"}
 
 
-def assert_light(calls: list[list[str]], heavy: set[str]) -> None:
-    program = PROGRAM.format(calls=calls, heavy=heavy)
+def assert_light(calls: list[list[str]], heavy: set[str], code: int = 0) -> None:
+    program = PROGRAM.format(calls=calls, heavy=heavy, code=code)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
 def test_help_of_every_command_loads_no_numbers() -> None:
     assert_light([["-h"], ["--version"], *([name, "-h"] for name in COMMANDS)], NUMBERS)
+
+
+def test_a_path_that_is_no_run_is_told_without_a_compiler(tmp_path: Path) -> None:
+    gone, out = str(tmp_path / "gone"), ["-o", str(tmp_path / "x")]
+    calls = [[name, gone] for name in ("show-tree", "topics", "docs", "eval", "report", "support")]
+    calls += [[name, gone, gone] for name in ("compare", "agree")]
+    calls += [["compare", gone, gone, "--task", "hierarchy"], ["infer", gone, gone]]
+    calls += [
+        ["drop", gone, "1", *out],
+        ["merge", gone, "1", "2", *out],
+        ["refit", gone, "1", *out],
+    ]
+    calls += [["shape", gone, "--branches", "3", *out], ["consensus", gone, gone, *out]]
+    calls += [["edit", gone, *out], ["update", gone, gone, *out], ["report", gone, "page.html"]]
+    assert_light(calls, COMPILER, 2)
 
 
 def test_listing_backends_loads_no_numbers() -> None:

@@ -189,7 +189,7 @@ def test_a_disk_that_refuses_leaves_no_run_and_the_command_given_again_makes_it(
             break
         n_refused += 1
         assert done.code == 1 and len(done.err.splitlines()) == 1, done.err
-        assert call("show-tree", "made").code == 1
+        assert call("show-tree", "made").code == 2
     assert n_refused > 1
     assert call("show-tree", "made").code == 0
 

@@ -288,7 +288,7 @@ def test_a_disk_that_refuses_leaves_no_run(copied: Copied, tmp_path: Path, call:
     for _, done in refusals("rename", tmp_path, int, act, every=3):
         n_refused += 1
         assert done.code == 1 and len(done.err.splitlines()) == 1, done.err
-        assert call("show-tree", "new").code == 1
+        assert call("show-tree", "new").code == 2
     assert n_refused > 1 and RunDir(tmp_path / "new").tree.parent.max() > 0
 
 

@@ -98,8 +98,9 @@ def test_the_cost_is_a_count_of_corpus_and_settings() -> None:
     assert variational.outline_cost(corpus, settings_of(variational, **keys)) == pytest.approx(
         one / 2, rel=1e-2
     )
-    for other in ({"start": "words"}, {"truncation": 100}):
-        assert variational.outline_cost(corpus, settings_of(variational, **other)) == np.inf
+    assert variational.outline_cost(corpus, settings_of(variational, start="words")) == np.inf
+    few_words = corpus_of(np.ones((3, 4 * flat_starts.FEWEST_TOPICS - 1), int))
+    assert variational.outline_cost(few_words, settings_of(variational)) == np.inf
 
 
 @pytest.mark.parametrize("n_docs", [100, 200, 1000])

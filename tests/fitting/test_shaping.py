@@ -208,7 +208,7 @@ def test_a_disk_that_refuses_leaves_no_run_and_the_command_given_again_makes_it(
     for _, done in refusals("rename", tmp_path, int, act, every=3):
         n_refused += 1
         assert done.code == 1 and "Traceback" not in done.err, done.err
-        assert call("show-tree", "made").code == 1
+        assert call("show-tree", "made").code == 2
     assert n_refused > 1
     assert call("show-tree", "made").code == 0
 

@@ -135,3 +135,27 @@ def test_a_file_whose_name_is_no_utf8_has_a_name_that_every_table_holds(
     assert call("fit", texts, "-b", "multinomial", "-o", run, "-q", *words).code == 0
     assert call("infer", run, texts, "-o", tmp_path / out).code == 0
     assert rb"\xff" in (tmp_path / out).read_bytes()
+
+
+def test_all_files_in_another_encoding_are_told_at_once(texts: Path, call: Call) -> None:
+    for name in ("c", "d", "sub/e", "f"):
+        (texts / f"{name}.txt").write_bytes(b"tree caf\xe9 leaf\n")
+    with pytest.raises(DataError) as stop:
+        read_corpus(Source(texts))
+    told = str(stop.value)
+    assert told.startswith(f"{texts / 'c.txt'}:1: not UTF-8 text (byte 0xe9); ")
+    assert "4 of 6 files are like this: 'c.txt', 'd.txt', 'f.txt', ...;" in told
+    assert told.endswith("-s data.encoding=utf-8,cp1252 reads both encodings")
+    checked = call("check", texts)
+    assert (
+        checked.code == 2 and f"to take this advice: hiertopics fit {texts} --auto" in checked.err
+    )
+    done = call("fit", texts, "--auto", *SETTINGS, "--holdout", "none", "-o", "run")
+    assert done.code == 0
+    assert read_corpus(Source(texts, encoding="utf-8,cp1252")).n_docs == 6
+
+
+def test_a_file_in_no_named_encoding_is_told_with_the_others(texts: Path) -> None:
+    (texts / "c.txt").write_bytes(b"caf\xe9\n")
+    with pytest.raises(DataError, match="not ascii text .*; 1 of 3 files are like this: 'c.txt'"):
+        read_corpus(Source(texts, encoding="ascii"))

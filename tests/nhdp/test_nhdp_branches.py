@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy import sparse
 from stepping import at, corpus_of, settings_of
 
 from hiertopics.contract.engine import Workers
-from hiertopics.corpus.data import seedwords
+from hiertopics.corpus.data import in_memory, seedwords
+from hiertopics.corpus.formats.reading import read_corpus
 from hiertopics.families.flat.layout import lay_out
 from hiertopics.families.nhdp import flat_starts, starts, variational
 from hiertopics.families.nhdp.shapes import find_within
 from hiertopics.families.nhdp.stages import PERCENT
 
+SAMPLE = Path(__file__).parents[2] / "data-samples" / "docstrings.ldac"
 RNG = np.random.default_rng(0)
 SUBJECTS, WORDS = 4, 12
 OWN = np.kron(np.eye(SUBJECTS), np.ones(WORDS)) / WORDS
@@ -21,13 +25,31 @@ TEXT = RNG.multinomial(40, 0.9 * np.repeat(OWN, 12, axis=0) + 0.1 / OWN.shape[1]
 """Documents of four subjects of twelve words each."""
 
 
-def test_few_topics_have_no_branches_to_be_found_first() -> None:
-    fewest = flat_starts.FEWEST_TOPICS
-    told = settings_of(variational, truncation=fewest - 1)
-    assert starts.number_first(3000, 3000, told) == 0
-    assert starts.number_first(4 * fewest - 1, 3000, settings_of(variational)) == 0
-    assert starts.number_first(4 * fewest, 3000, settings_of(variational)) == 11
+def test_few_words_have_no_branches_to_be_found_first() -> None:
+    fewest = 4 * flat_starts.FEWEST_TOPICS
+    for leaves in (60, 200, 500):
+        told = settings_of(variational, truncation=leaves)
+        assert starts.number_first(fewest - 1, 3000, told) == 0
+    assert starts.number_first(fewest, 3000, settings_of(variational)) == 11
     assert [flat_starts.number_of_branches(n) for n in (200, 300, 500)] == [11, 13, 16]
+
+
+def test_few_leaves_have_few_branches() -> None:
+    """Whether somebody tells their number or it is that of few documents."""
+    leaves = (20, 30, 60, 100, 150, 199)
+    told = [settings_of(variational, truncation=n) for n in leaves]
+    assert [starts.number_first(3000, 3000, one) for one in told] == [4, 5, 6, 8, 10, 11]
+    free = settings_of(variational)
+    assert [starts.number_first(3000, 2 * n, free) for n in leaves] == [4, 5, 6, 8, 10, 11]
+
+
+def test_a_tree_of_few_leaves_has_few_branches_below_its_root() -> None:
+    """As a larger one has; clusters of words have 19 of 24 topics there."""
+    texts = in_memory(read_corpus(SAMPLE)).select(np.arange(300))
+    settings = settings_of(variational, truncation=24, start_iterations=5, trials=0)
+    shape = starts.init(lay_out(texts, 1), settings, at(0)).mixing.shape
+    assert 2 <= (shape.parent == 0).sum() <= 4
+    assert len(shape.parent) > 20
 
 
 def test_few_documents_have_few_branches() -> None:

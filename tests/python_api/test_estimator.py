@@ -126,6 +126,23 @@ def test_what_is_no_count_is_a_value_error(X: Any) -> None:
         estimator().fit(X)
 
 
+@pytest.mark.parametrize("texts", [["ink clay", "clay"], [["ink", "clay"], ["clay"]]])
+def test_texts_in_place_of_counts_are_told_what_makes_counts(texts: Any) -> None:
+    for X in (texts, np.array(texts, dtype=object) if isinstance(texts[0], str) else texts):
+        with pytest.raises(ValueError, match=r"got texts: .*CountVectorizer\(\).*hiertopics.fit"):
+            estimator().fit(X)
+
+
+@pytest.mark.parametrize(
+    "bags", [[[(0, 1), (2, 1)], [(1, 2)]], [[(0, 1)], [(1, 2)]], [[], [(1, 2)]]]
+)
+def test_lists_of_pairs_are_told_what_makes_a_table(bags: Any) -> None:
+    with pytest.raises(ValueError, match="corpus2csc"):
+        estimator().fit(bags)
+    with pytest.raises(UsageError, match="list of pairs of word and count.*corpus2csc"):
+        ht.fit(bags, backend="multinomial")
+
+
 def test_parameters_that_cannot_be_are_told_by_fit(counts: Any) -> None:
     with pytest.raises(ConfigError, match="model.truncation must be >= 1"):
         estimator(overrides={"model.truncation": 0}).fit(counts)

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 from browsing import CHROMIUM, Opened
+from mixed_trees import MIXED, PARTS, with_mixed_tree
 from pages import data_of, documents, reshaped
 
 import hiertopics
 from hiertopics.corpus.data.tree import ROOT
+from hiertopics.runs.rundir import RunDir
 from hiertopics.views.report import gathering
 
 Call = Callable[..., Any]
@@ -91,6 +93,44 @@ def test_the_map_shows_every_first_branch_with_its_true_area(
             nodes["below"][box["node"]] for box in drawn
         )
         assert left <= 0.1 * nodes["below"][0]
+
+
+def test_the_map_shows_two_levels_where_more_lanes_have_room_for_them(
+    page_of: Callable[..., Path], show: Show
+) -> None:
+    page = page_of(even(7, 55))
+    nodes = data_of(page)["nodes"]
+    opened = show(page).page
+    boxes = opened.locator(".picture g.box").evaluate_all(BOXES)
+    drawn = {box["node"] for box in boxes}
+    branches = {place for place, above in enumerate(nodes["parent"]) if above == 0}
+    assert branches <= drawn
+    assert len({nodes["parent"][node] for node in drawn - branches - {None, 0}}) > len(branches) / 2
+    joined = sum(box["width"] * box["height"] for box in boxes if box["node"] is None)
+    assert joined <= 0.25 * sum(box["width"] * box["height"] for box in boxes)
+
+
+def test_a_hidden_topic_leaves_no_gap_in_the_map(
+    copied: Copied, show: Show, tmp_path: Path
+) -> None:
+    """Neither in the first column nor in the next ones: the others get its room."""
+    run = reshaped(copied("hdp-pcvb0"), even(4, 8))
+    for node in (1, 6):
+        hiertopics.label(run, node, "hidden", hide=True)
+    page = hiertopics.report(run, output=tmp_path / "page.html", limit="50MB").path
+    nodes = data_of(page)["nodes"]
+    place = {node: at for at, node in enumerate(nodes["id"])}
+    shown = show(page).page
+    drawn = shown.locator(".picture g.box").evaluate_all(BOXES)
+    boxes = {box["node"]: box for box in drawn}
+    assert place[1] not in boxes and place[6] not in boxes
+    high, below = float(shown.locator(".picture svg").first.get_attribute("height")), nodes["below"]
+    first = sum(boxes[place[node]]["height"] for node in (2, 3, 4))
+    tokens = sum(below[place[node]] for node in (2, 3, 4))
+    assert first / high == pytest.approx(tokens / (below[0] - below[place[1]]), rel=0.01)
+    left = boxes[place[10]]["height"] / boxes[place[2]]["height"]
+    wanted = below[place[10]] / (below[place[2]] - below[place[6]])
+    assert left == pytest.approx(wanted, rel=0.02)
 
 
 def test_the_slider_shows_the_largest_topics_by_words_or_documents(
@@ -210,6 +250,20 @@ def test_a_branch_that_the_paragraph_names_again_is_named_in_short(
     words = [[data["words"][word] for word in data["nodes"]["called"][place]] for place in (1, 2)]
     assert show(page).page.locator("#lead a").all_inner_texts() == [
         " ".join(words[0][:5]), " ".join(words[1][:5]), " ".join(words[0][:2])
+    ]  # fmt: skip
+
+
+def test_a_name_in_parts_is_whole_or_says_that_it_is_cut(
+    copied: Copied, show: Show, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = with_mixed_tree(RunDir(copied("nhdp-variational")), monkeypatch)
+    node = run.tree.shown.tolist().index(MIXED)
+    monkeypatch.setattr(gathering, "lead_part", lambda _: [node, " and ", node])
+    page = hiertopics.report(run, output=tmp_path / "page.html").path
+    parts = [" ".join(part) for part in PARTS]
+    assert len(parts) > 1
+    assert show(page).page.locator("#lead a").all_inner_texts() == [
+        " · ".join(parts), f"{parts[0]} · …"
     ]  # fmt: skip
 
 

@@ -217,3 +217,20 @@ def test_blocks_of_documents_are_small_and_lose_nobody(monkeypatch: pytest.Monke
     found = list(placing.spans(pairs, 3))
     assert found == [(0, 4), (4, 5), (5, 7), (7, 10)]
     assert list(placing.spans(pairs[:0], 3)) == []
+
+
+@pytest.mark.parametrize("name", ["new.txt", "new"])
+def test_a_text_under_a_run_of_counts_is_told_how_texts_are_read(
+    finished: Finished, tmp_path: Path, name: str
+) -> None:
+    """But a count file whose name tells its format has its own error, and no advice on texts."""
+    file = tmp_path / name
+    file.write_text("coach match\nwine bread\n")
+    with pytest.raises(DataError, match="distinct words first.*--lines takes each line") as stop:
+        infer(finished(), file)
+    assert "\n" not in str(stop.value) and stop.value.line == 1
+    assert infer(finished(), file, data={"from_": "lines"}).theta.shape[0] == 2
+    counts = file.rename(tmp_path / "new.ldac")
+    with pytest.raises(DataError) as stop:
+        infer(finished(), counts)
+    assert "--lines" not in str(stop.value)

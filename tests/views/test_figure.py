@@ -90,6 +90,39 @@ def test_children_stand_to_the_right_of_their_parent_and_nothing_overlaps() -> N
         assert own["x"] + own["width"] <= 170.001
 
 
+def rectangles(text: str) -> list[tuple[str, dict[str, str]]]:
+    """Return the title and the rectangle of each box."""
+    groups = ElementTree.fromstring(text.encode()).iter(f"{SVG}g")
+    found = [(group.findtext(f"{SVG}title") or "", group.find(f"{SVG}rect")) for group in groups]
+    return [(title, rect.attrib) for title, rect in found if rect is not None]
+
+
+def test_own_words_fill_what_children_leave() -> None:
+    """So no inner node has a gap to its right, whatever of it is joined or hidden."""
+    labels = {4: Label(hidden=True)}
+    text = to_svg(grown(PARENTS, WEIGHTS), VOCAB, View(labels=labels))
+    found, sums = boxes(text), dict.fromkeys((0, 1, 2, 3), 0.0)
+    for _, rect in rectangles(text):
+        y, middle = float(rect["y"]), float(rect["y"]) + float(rect["height"]) / 2
+        for node in sums:
+            above = found[node]
+            beside = abs(float(rect["x"]) - above["x"] - above["width"]) < 1e-3
+            if beside and above["y"] <= middle <= above["y"] + above["height"]:
+                sums[node] += float(rect["height"])
+                assert y >= above["y"] - 1e-3
+    assert sums == pytest.approx({node: found[node]["height"] for node in sums}, abs=0.35)
+    assert "own words of [1], and of topics that are not shown" in text
+
+
+def test_joined_topics_have_the_hue_of_their_branch_and_all_the_height_of_a_page() -> None:
+    parents = [ROOT, 0, 0, *[1] * 11, 2, 2, 2]
+    text = to_svg(grown(parents, [0.0, 0, 0, *[1.0] * 11, 30, 30, 30]), VOCAB, View())
+    joined = [rect for title, rect in rectangles(text) if title.startswith("and 11 more")]
+    assert [len({rect["fill"][n : n + 2] for n in (1, 3, 5)}) > 1 for rect in joined] == [True]
+    assert joined[0]["fill"] != "#eceff3"
+    assert ElementTree.fromstring(text.encode()).attrib["height"] == "230mm"
+
+
 @pytest.mark.parametrize("n", [3, 40, 200])
 def test_flat_topics_stand_in_stacks_side_by_side(n: int) -> None:
     rng = np.random.default_rng(n)

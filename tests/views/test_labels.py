@@ -280,3 +280,15 @@ def test_export_takes_what_show_tree_takes(run: Path, call: Call, tmp_path: Path
     html = call("export", run, "-o", tmp_path / "x.html", "--depth", 2)
     assert html.code == 2 and "have no meaning for html" in html.err
     assert not (tmp_path / "x.html").exists()
+
+
+def test_the_list_calls_nodes_as_other_views_do(call: Call, run: Path) -> None:
+    """By the automatic name beside the given one; csv and json have the own words, too."""
+    auto = {row["id"]: row["auto_name"] for row in hiertopics.topics(run)}
+    node = max(auto)
+    assert call("label", run, node, "short").code == 0
+    lines = call("label", run, "--list").out.splitlines()
+    assert lines[0].split() == ["node", "name", "auto_name", "hidden", "note"]
+    assert "short" in lines[1] and auto[node] in lines[1]
+    (row,) = [json.loads(line) for line in call("label", run, "--list", "--json").out.splitlines()]
+    assert row["words"] and row["auto_name"] == auto[node]

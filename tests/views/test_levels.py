@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
+import hiertopics
 from hiertopics.base.errors import UsageError
 from hiertopics.corpus.data.tree import NODE, ROOT, Tree
+from hiertopics.runs.rundir import RunDir
 from hiertopics.views.levels import in_levels, parse_cut
 
 
@@ -111,3 +118,27 @@ def test_what_is_no_list_of_sizes_that_grow_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="like 20,80"):
         parse_cut(text)
     assert parse_cut("20, 80") == (20, 80)
+
+
+def test_a_node_beside_the_run_shows_its_branch_alone(
+    call: Callable[..., Any], finished: Callable[..., Path]
+) -> None:
+    run = finished("hlda-variational")
+    tree = RunDir(run).tree
+    parent = tree.parent
+    node = next(n for n in tree.shown.tolist() if parent[n] == 0 and len(tree.children(n)))
+    below = [n for n in tree.shown.tolist() if node in (n, parent[n], parent[parent[n]])]
+
+    def numbers(text: str) -> list[int]:
+        return sorted(int(found) for found in re.findall(r"^[^\[]*\[(\d+)\]", text, re.MULTILINE))
+
+    assert numbers(call("show-tree", run, node).out) == below
+    assert numbers(call("show-tree", run, node, "--depth", 1).out) == [node]
+    assert numbers(hiertopics.show_tree(run, node=node)) == below
+    for words, told in (
+        ((9999,), "there is no node 9999; nodes are 0 to"),
+        ((node, "--json"), "json holds the whole tree"),
+        ((node, "--cut", "4"), "--cut has no meaning for a branch alone"),
+    ):
+        refused = call("show-tree", run, *words)
+        assert refused.code == 2 and told in refused.err

@@ -165,7 +165,7 @@ def _counted(
         if words is not None:
             raise UsageError("vocab is for tables and texts; a Corpus has words of its own")
         return data
-    if _texts(data):
+    if are_texts(data):
         return count_words(data, words)
     if hasattr(data, "var_names") and hasattr(data, "obs_names"):
         return _of_anndata(data)
@@ -177,6 +177,8 @@ def _counted(
         counts.sum_duplicates()
         counts.eliminate_zeros()
         return Corpus(counts, default_vocab(counts.shape[1]) if words is None else words)
+    if holds_pairs(data):
+        raise UsageError(f"a corpus is no list of pairs of word and count: {FROM_PAIRS}")
     rows = _table(data)
     return Vectors(rows, default_columns(rows.shape[1]) if words is None else words)
 
@@ -208,7 +210,7 @@ def _table(data: Any) -> F64:
     return rows
 
 
-def _texts(data: Any) -> bool:
+def are_texts(data: Any) -> bool:
     """Tell whether data are documents of text: strings, or lists of words."""
     if sparse.issparse(data) or hasattr(data, "columns") or not hasattr(data, "__iter__"):
         return False
@@ -216,6 +218,20 @@ def _texts(data: Any) -> bool:
     if isinstance(first, list | tuple):
         first = next((word for document in data for word in document), None)
     return isinstance(first, str)
+
+
+FROM_PAIRS = (
+    "gensim.matutils.corpus2csc(corpus, num_terms=len(dictionary)).T makes a table of gensim's "
+    "lists, whose words are [dictionary[word] for word in range(len(dictionary))]"
+)
+
+
+def holds_pairs(data: Any) -> bool:
+    """Tell whether data are lists of pairs of a word's number and its count, as gensim has them."""
+    if not isinstance(data, list | tuple):
+        return False
+    first = next((pair for document in data if isinstance(document, list) for pair in document), 0)
+    return isinstance(first, tuple) and len(first) == 2
 
 
 def _tags(name: str, marks: Marks) -> Tags:

@@ -51,6 +51,10 @@ TEXTUAL = (
     *("review", "comment", "doc", "texts", "full_text", "title"),
 )
 """Fields that often hold the text, the likeliest first; in small letters."""
+MIXED = f"utf-8,{OLDER_ENCODING}"
+"""What reads files of both encodings: each line in the first one that fits."""
+NAMED = 3
+"""Files that a message names, of those with the same fault."""
 PLAIN_NAME = re.compile(r"[\w.:-]{1,40}")
 """A field that a message can name for a shell."""
 NAMING = ("id", "_id", "doc_id", "docid", "document_id", "docno", "docname", "filename", "name")
@@ -158,9 +162,38 @@ def _folder(source: Source) -> Iterator[Record]:
         if not found[name].is_file():  # a pipe or a device may never end
             raise DataError(found[name], "is no regular file; take it out of the folder")
         suffix = Path(name).suffix
-        text = "\n".join(lines(found[name], encoding=source.encoding, advice=ENCODING))
+        try:
+            text = "\n".join(lines(found[name], encoding=source.encoding, advice=ENCODING))
+        except DataError as error:
+            raise _of_all_files(error, source, [found[name] for name in sorted(found)]) from None
         called = in_letters(name.removesuffix(suffix))
         yield Record(text_of_page(text) if suffix in HTML else text, called)
+
+
+def _of_all_files(error: DataError, source: Source, paths: Sequence[Path]) -> DataError:
+    """Return the error of a file in another encoding with the number of such files of a folder."""
+    fault, ends, _ = error.what.partition(f"; {ENCODING}")
+    if not ends:
+        return error
+    misread = [
+        path.relative_to(source.path).as_posix()
+        for path in paths
+        if path.is_file() and not _is_read(path, source.encoding)
+    ]
+    few = ", ".join(map(shown, misread[:NAMED])) + ", ..." * (len(misread) > NAMED)
+    told = f"{len(misread)} of {len(paths)} files are like this: {few}"
+    how = f"-s data.encoding={MIXED} reads both encodings" if source.encoding is None else ENCODING
+    return DataError(error.path, f"{fault}; {told}; {how}", error.line)
+
+
+def _is_read(path: Path, encoding: str | None) -> bool:
+    """Return whether a file has this encoding; one with another fault counts as read."""
+    try:
+        for _ in lines(path, encoding=encoding, advice=ENCODING):
+            pass
+    except DataError as error:
+        return ENCODING not in error.what
+    return True
 
 
 def _refuse_fields(source: Source, what: str) -> None:
@@ -278,8 +311,15 @@ def settings_found(source: Source) -> dict[str, Any]:
     """Return what a table needs to be read, of ``delimiter`` and ``encoding``, and does not have.
 
     They are those that the messages about its header and its bytes name. A text file without
-    columns needs an encoding alone, and a file that cannot be read nothing.
+    columns, or a folder of texts, needs an encoding alone, and a file that cannot be read nothing.
     """
+    if source.format == FOLDER and source.encoding is None and source.path.is_dir():
+        try:
+            texts = _texts(source.path)
+        except DataError:
+            return {}
+        read = all(_is_read(path, None) for path in texts if path.is_file())
+        return {} if read else {"encoding": MIXED}
     if not source.path.is_file():
         return {}
     found: dict[str, Any] = {}

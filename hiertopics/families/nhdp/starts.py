@@ -17,7 +17,7 @@ from hiertopics.corpus.data.shelf import Bags
 from hiertopics.families.flat.bursts import are_wanted
 from hiertopics.families.flat.layout import Data, counts_of, sent_from_here, some_of
 from hiertopics.families.nhdp import branching, documents, flat_starts, shape_trials
-from hiertopics.families.nhdp.config import NhdpVariationalInference, most_leaves, sized
+from hiertopics.families.nhdp.config import MOST_LEAVES, NhdpVariationalInference, sized
 from hiertopics.families.nhdp.dividing import begin, divide, divided
 from hiertopics.families.nhdp.first_topics import (
     AnyTopics,
@@ -146,10 +146,10 @@ def branches_first(sample: Data, settings: Settings, n_docs: int) -> int:
 def number_first(n_words: int, n_docs: int, settings: Settings) -> int:
     """Return the number of branches to find before topics are found; 0: none.
 
-    n_words: words that occur. Few words have no branches; few documents have few.
+    n_words: words that occur. Few words have no branches; few documents or leaves have few.
     """
     cuts = settings.model.branches
-    if flat_starts.most_clusters(n_words, most_leaves(settings.model)) < flat_starts.FEWEST_TOPICS:
+    if flat_starts.most_clusters(n_words, MOST_LEAVES) < flat_starts.FEWEST_TOPICS:
         return 0
     n_leaves = sized(settings, n_docs).model.truncation
     n_topics = flat_starts.most_clusters(n_words, n_leaves)

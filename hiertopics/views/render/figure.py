@@ -41,10 +41,22 @@ FULL = 0.97
 
 INK, PAPER, JOINED, FAINT = "#14202e", "#ffffff", "#eceff3", "#4a5868"
 GREY = (215.0, 0.12, 0.88)
+PALE = (0.4, 0.95)
+"""Saturation and lightness of boxes that are no topic, in the hue of their branch."""
+
+
+LEAST_OWN = 0.3
+"""Height from which a node's own words have a box."""
+
+MOST_JOINED = 0.1
+"""Share of the tokens in joined boxes, above which a figure gets all the height of a page."""
 
 
 class Box(NamedTuple):
-    """A rectangle of the figure. rest: nodes that are joined in it; none in the box of a node."""
+    """A rectangle of the figure. rest: nodes that are joined in it; none in the box of a node.
+
+    is_own: what a node has besides the boxes of its children, which stand above it.
+    """
 
     node: int
     x: float
@@ -52,6 +64,7 @@ class Box(NamedTuple):
     width: float
     height: float
     rest: tuple[int, ...] = ()
+    is_own: bool = False
 
 
 class FigurePlan(NamedTuple):
@@ -96,8 +109,10 @@ def to_svg(tree: Tree, vocab: Sequence[str], view: View) -> str:
         _draw_strip(svg, tree, vocab, view, plan)
     hues = _hues(tree, view, plan)
     for each in _boxes(tree, view, plan):
-        if each.rest:
-            _draw_joined(svg, tree, vocab, view, each)
+        if each.is_own:
+            _draw_own(svg, tree, each, hues.get(each.node))
+        elif each.rest:
+            _draw_joined(svg, tree, vocab, view, each, hues.get(each.node))
         else:
             _draw_node(svg, tree, vocab, view, each, hues.get(each.node))
     indent(svg)
@@ -124,6 +139,9 @@ def _planned(tree: Tree, view: View) -> FigurePlan:
     lowest = min((float(sizes[node]) for node in leaves if sizes[node] > 0), default=whole)
     wanted = min(max(ROW * n_leaves, LOW * whole / lowest), MOST_ROW * n_leaves) / lanes
     high = min(max(wanted, LEAST_HIGH), MOST_HIGH)
+    low = sum(float(sizes[node]) for node in leaves if sizes[node] * high * lanes < LOW * whole)
+    if low > MOST_JOINED * whole:
+        high = MOST_HIGH
     room = high * lanes * (FULL if lanes > 1 else 1.0)
     return FigurePlan(focus, left, view.width, high, levels, lanes, room / whole)
 
@@ -135,10 +153,10 @@ def _boxes(tree: Tree, view: View, plan: FigurePlan) -> Iterator[Box]:
     lane, at, begin = 0, 0.0, 0
     for place, high in enumerate(heights):
         if at > 0 and at + high > plan.height and lane + 1 < plan.lanes:
-            yield from _stack(tree, view, plan, first[begin:place], _lane(plan, lane), 0.0)
+            yield from _stack(tree, view, plan, first[begin:place], _lane(plan, lane))
             lane, at, begin = lane + 1, 0.0, place
         at += high
-    yield from _stack(tree, view, plan, first[begin:], _lane(plan, lane), 0.0)
+    yield from _stack(tree, view, plan, first[begin:], _lane(plan, lane))
 
 
 def _lane(plan: FigurePlan, lane: int) -> float:
@@ -146,24 +164,26 @@ def _lane(plan: FigurePlan, lane: int) -> float:
 
 
 def _stack(
-    tree: Tree, view: View, plan: FigurePlan, nodes: Sequence[int], x: float, y: float
+    tree: Tree, view: View, plan: FigurePlan, nodes: Sequence[int], x: float
 ) -> Iterator[Box]:
     """Yield the boxes of siblings below one another, and of all that is to their right.
 
     What waits is a box whose children are not yet placed.
     """
-    waiting = [*_siblings(tree, plan, nodes, x, y)][::-1]
+    above = None if plan.focus == ROOT else Box(plan.focus, 0.0, 0.0, x, plan.height)
+    waiting = [*_siblings(tree, plan, nodes, x, 0.0, above)][::-1]
     while waiting:
         box = waiting.pop()
         yield box
-        if not box.rest:
-            children = view.children(tree, box.node).tolist()
-            waiting += [*_siblings(tree, plan, children, box.x + box.width, box.y)][::-1]
+        children = [] if box.rest or box.is_own else view.children(tree, box.node).tolist()
+        if children:
+            waiting += [*_siblings(tree, plan, children, box.x + box.width, box.y, box)][::-1]
 
 
 def _siblings(
-    tree: Tree, plan: FigurePlan, nodes: Sequence[int], x: float, y: float
+    tree: Tree, plan: FigurePlan, nodes: Sequence[int], x: float, y: float, above: Box | None
 ) -> Iterator[Box]:
+    """Yield the boxes of siblings, and of what the node above them has besides."""
     heights = [float(tree.subtree_weight[node]) * plan.scale for node in nodes]
     n_high = sum(high >= LOW for high in heights)
     if n_high == len(nodes) - 1:
@@ -172,8 +192,12 @@ def _siblings(
         yield Box(node, x, y, plan.column, high)
         y += high
     if n_high < len(nodes):
-        rest = tuple(nodes[n_high:])
-        yield Box(rest[0], x, y, plan.column, min(sum(heights[n_high:]), plan.height - y), rest)
+        rest, high = tuple(nodes[n_high:]), min(sum(heights[n_high:]), plan.height - y)
+        yield Box(rest[0], x, y, plan.column, high, rest)
+        y += high
+    if above is not None and above.y + above.height - y > LEAST_OWN:
+        left = above.y + above.height - y
+        yield Box(above.node, x, y, plan.column, left, is_own=True)
 
 
 def _draw_strip(
@@ -232,10 +256,29 @@ def _write(group: Element, x: float, y: float, lines: Sequence[str]) -> None:
         SubElement(text, "tspan", at | bold).text = _safe(line)
 
 
-def _draw_joined(svg: Element, tree: Tree, vocab: Sequence[str], view: View, box: Box) -> None:
+def _draw_joined(
+    svg: Element,
+    tree: Tree,
+    vocab: Sequence[str],
+    view: View,
+    box: Box,
+    hue: tuple[float, int] | None,
+) -> None:
     told = f"and {len(box.rest)} more"
     names = "; ".join(visible(view.called(tree, node, vocab)) for node in box.rest)
-    group = _group(svg, box, JOINED, f"{told}: {names}")
+    fill = JOINED if hue is None else _colour(hue[0], *PALE)
+    _draw_faint(svg, box, fill, f"{told}: {names}", told)
+
+
+def _draw_own(svg: Element, tree: Tree, box: Box, hue: tuple[float, int] | None) -> None:
+    """Draw what a node has besides its children: its own words, and those of hidden topics."""
+    fill = JOINED if hue is None else _colour(hue[0], *PALE)
+    title = f"own words of [{tree.id_of(box.node)}], and of topics that are not shown"
+    _draw_faint(svg, box, fill, title, "own words")
+
+
+def _draw_faint(svg: Element, box: Box, fill: str, title: str, told: str) -> None:
+    group = _group(svg, box, fill, title)
     if box.height >= LOW:
         at = {"x": _told(box.x + PAD), "y": _told(box.y + min(box.height / 2 + FONT / 3, LEADING))}
         SubElement(group, "text", at | {"fill": FAINT}).text = told

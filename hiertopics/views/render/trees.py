@@ -35,7 +35,8 @@ def to_lines(tree: Tree, vocab: Sequence[str], view: View, limit: int | None = N
         lines = [*lines[:limit], [Span(f"... and {len(lines) - limit} more", "aside")]]
     if tree.arrangement is not None:
         lines.insert(0, [Span(tree.arrangement.note, "aside")])
-    if told := support_sentence(tree, view.depth, hidden_nodes(tree, view.labels)):
+    is_whole = view.root == ROOT
+    if is_whole and (told := support_sentence(tree, view.depth, hidden_nodes(tree, view.labels))):
         lines.append([Span(told, SENTENCE)])
     return lines
 

@@ -59,10 +59,11 @@ const NAME_WORDS = 5;
 const APART = 2;
 const BETWEEN = " · ";
 
-/** Write a name in parts: all of them, or the first ones where there is little room. @param {string[][]} parts */
+/** Write a name in parts: all of them, or the first ones and a mark where there is little room. @param {string[][]} parts */
 function inParts(parts, n) {
   const fit = n >= NAME_WORDS ? parts.length : Math.max(Math.floor(n / APART), 1);
-  return parts.slice(0, fit).map((part) => part.join(" ")).join(BETWEEN);
+  const shown = parts.slice(0, fit).map((part) => part.join(" "));
+  return [...shown, ...(fit < parts.length ? ["…"] : [])].join(BETWEEN);
 }
 
 /** What the rest of the page reads: the parts, and what is derived from them. */

@@ -32,7 +32,7 @@ function weightBlock(page, doc) {
   const shares = data.sharesOf(doc);
   if (!shares.length) return h("p", { class: "hint" }, "It has no share in any topic that is shown.");
   const chart = () => rowChart(shares.map(({ node, share }) => ({ value: page.labels.called(node, 3), n: share, fill: inkColour(data, node) })), 560, "Topics of a document", percent);
-  const csv = () => [["document", "node", "share", "name"], ...shares.map(({ node, share }) => [data.docName(doc), data.nodes.id[node], share, page.labels.called(node)])];
+  const csv = () => [["document", "node", "share", "name"], ...shares.map(({ node, share }) => [data.docName(doc), data.nodes.id[node], share, page.labels.called(node, NAME_WORDS)])];
   return section("Its topics", takeaway(`document-${data.row[doc] + 1}`, { svg: chart, csv }),
     h("ul", { class: "meters wide" }, shares.map(({ node, share }) => meter(topicLink(page, node, 5), share, percent(share), inkColour(data, node)))));
 }

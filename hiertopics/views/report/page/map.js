@@ -3,6 +3,10 @@
 const LEAST_HIGH = 13;
 /** Share of the map that boxes of joined topics may take. */
 const MOST_JOINED = 0.1;
+/** What a level needs: the width of its column, in several lanes and in one, and the share of the map that may be joined. */
+const ROOMY = { column: 95, wide: 130, joined: MOST_JOINED };
+/** The same for a second level, where no lanes have so much room for it: half of it may be joined. */
+const TIGHT = { column: 80, wide: 80, joined: 0.25 };
 const STRIP = 28;
 const LANE = 190;
 const NARROW = 112;
@@ -33,6 +37,11 @@ function lanesOf(sizes, n) {
     first = end;
     return lane;
   });
+}
+
+/** Return into how many lanes a map of this width is divided, at most, unless there are too many topics for them. */
+function usualLanes(width) {
+  return Math.max(Math.floor(width / (width < 500 ? NARROW : LANE)), 1);
 }
 
 const pen = document.createElement("canvas").getContext("2d");
@@ -117,6 +126,13 @@ class TopicMap {
 
   size(node) {
     return this.by === "documents" ? this.data.nodes.branch_docs[node] : this.data.nodes.below[node];
+  }
+
+  /** Return what the height of a node stands for where its children have this sum: hidden ones leave no gap. */
+  room(node, sum) {
+    const hidden = this.data.children[node].filter((child) => this.labels.of(child).hidden);
+    const own = hidden.reduce((left, child) => left - this.size(child), this.size(node));
+    return Math.max(sum, own, 1e-12);
   }
 
   sorted(node) {
@@ -211,21 +227,36 @@ class TopicMap {
     if (!children.length) return;
     const sizes = children.map((child) => Math.max(this.size(child), 1e-12));
     const sum = sizes.reduce((total, size) => total + size, 0);
-    const whole = Math.max(sum, focus === ROOT || this.skipped ? 0 : this.size(focus));
+    const whole = focus === ROOT || this.skipped ? sum : this.room(focus, sum);
     const [width, high] = [page.width - strip, (page.high * sum) / whole];
-    const plan = this.planned(sizes, width, high);
-    const narrowest = Math.min(...plan.lanes.map((lane) => (width * lane.size) / sum));
-    let levels = Math.max(Math.min(this.levelsBelow(focus, 99) - 1, Math.floor(narrowest / (plan.lanes.length > 1 ? 95 : 130))), 1);
-    const most = (MOST_JOINED - plan.left / sum) * width * page.high;
+    const place = (plan, room) => this.levelsPlaced(focus, children, plan, { ...page, strip, scale: width / sum, tall: high, wide: width }, room);
+    const most = this.levelsBelow(focus, 3) > 2 ? Math.min(usualLanes(width), sizes.length) : 0;
+    let best = place(this.planned(sizes, width, high), ROOMY);
+    // In more lanes boxes are higher: there may be room for a second level beside the first.
+    for (let n = best.plan.lanes.length + 1; best.levels === 1 && n <= most; n++) best = this.better(best, place(this.planned(sizes, width, high, n), ROOMY));
+    if (best.levels === 1) for (let n = 1; n <= most; n++) best = this.better(best, place(this.planned(sizes, width, high, n), TIGHT));
+    page.parts.push(...best.parts);
+    this.next = best.plan.shown < children.length ? this.skipped + best.plan.shown : 0;
+  }
+
+  /** Return the drawing of two with a second level, or the one that joins less below the first. */
+  better(one, other) {
+    return other.levels > 1 && (one.levels === 1 || other.joined < one.joined) ? other : one;
+  }
+
+  /** Return the drawing of as many levels as these lanes have room for: columns not too narrow, and few boxes joined. */
+  levelsPlaced(focus, children, plan, page, room) {
+    const sum = page.wide / page.scale;
+    const narrowest = Math.min(...plan.lanes.map((lane) => lane.size * page.scale));
+    let levels = Math.max(Math.min(this.levelsBelow(focus, 99) - 1, Math.floor(narrowest / (plan.lanes.length > 1 ? room.column : room.wide))), 1);
+    const most = (room.joined - plan.left / sum) * page.wide * page.high;
     // A level most of which would be joined says nothing: the one above it gets its room.
-    let drawn = null;
-    do {
-      if (drawn) levels -= 1;
-      drawn = { parts: [], areas: [] };
-      this.placeLanes(focus, children, plan, { ...page, ...drawn, levels, strip, scale: width / sum, tall: high });
-    } while (levels > 1 && drawn.areas.reduce((total, area) => total + area, 0) > most);
-    page.parts.push(...drawn.parts);
-    this.next = plan.shown < children.length ? this.skipped + plan.shown : 0;
+    for (; ; levels--) {
+      const drawn = { parts: [], areas: [] };
+      this.placeLanes(focus, children, plan, { ...page, ...drawn, levels });
+      const joined = drawn.areas.reduce((total, area) => total + area, 0);
+      if (levels === 1 || joined <= most) return { levels, plan, joined, parts: drawn.parts };
+    }
   }
 
   /** Draw lanes side by side, each as wide as what it holds; the last box may join the smallest topics. */
@@ -245,13 +276,13 @@ class TopicMap {
     }
   }
 
-  /** Divide topics among lanes, as few as show all of them; too small ones are joined, a tenth of the area at most. */
-  planned(sizes, width, high) {
+  /** Divide topics among lanes, as few as show all of them but not fewer than least; too small ones are joined, a tenth of the area at most. */
+  planned(sizes, width, high, least = 1) {
     const sum = sizes.reduce((total, size) => total + size, 0);
-    const usual = Math.max(Math.floor(width / (width < 500 ? NARROW : LANE)), 1);
+    const usual = usualLanes(width);
     const most = Math.min(Math.max(usual, Math.floor(width / LEAST_WIDE)), sizes.length);
     let best = null;
-    for (let n = 1; n <= most && (n <= usual || best.left > MOST_JOINED * sum); n++) {
+    for (let n = least; n <= most && (n <= usual || best.left > MOST_JOINED * sum); n++) {
       const plan = this.inLanes(sizes, n, high);
       // Of boxes that are all too low those of more lanes are the least flat.
       if (!best || plan.left < best.left || (n > usual && plan.left === best.left)) best = plan;
@@ -284,7 +315,7 @@ class TopicMap {
   placeChildren(node, level, y, high, page) {
     const children = this.sorted(node);
     const sum = children.reduce((total, child) => total + this.size(child), 0);
-    const whole = Math.max(sum, this.size(node), 1e-12);
+    const whole = this.room(node, sum);
     const tall = (child) => (this.size(child) / whole) * high;
     let at = y;
     let next = 0;

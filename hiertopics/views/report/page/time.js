@@ -24,7 +24,7 @@ function timeBlock(page) {
   const nHidden = branchesOf(page.data).filter((node) => page.labels.hidden(node)).length;
   const host = h("div", { class: "chart" });
   const svg = (width) => stackedChart(page, column, branches, counts, width);
-  const csv = () => [["value", "node", "branch", "documents", "of", "share"], ...column.values.flatMap((value, at) => branches.map((node, b) => [value, page.data.nodes.id[node], page.labels.called(node), counts[b][at], column.totals[at], counts[b][at] / column.totals[at]]))];
+  const csv = () => [["value", "node", "branch", "documents", "of", "share"], ...column.values.flatMap((value, at) => branches.map((node, b) => [value, page.data.nodes.id[node], page.labels.called(node, NAME_WORDS), counts[b][at], column.totals[at], counts[b][at] / column.totals[at]]))];
   host.append(svg(Math.max(Math.floor(page.detail.clientWidth) - 34, 260)));
   const tools = [
     columns.length > 1 && choice("Branches over", columns.map((one) => [one.name, visible(one.name)]), column.name, (name) => {
@@ -35,7 +35,7 @@ function timeBlock(page) {
   ];
   return section(h("span", {}, "Branches over ", told(column.name)), tools, host,
     paleHint(column.totals.some((total) => total > 0 && total < FEW_DOCUMENTS)),
-    h("ul", { class: "legend keyed" }, branches.map((node) => h("li", {}, topicLink(page, node, 4)))),
+    h("ul", { class: "legend keyed" }, branches.map((node) => h("li", {}, topicLink(page, node, NAME_WORDS)))),
     h("p", { class: "hint" }, `Share of the documents of each value. A part of a bar leads to its documents.${nHidden ? ` Left out: ${nHidden} hidden ${nHidden === 1 ? "branch" : "branches"}.` : ""}`));
 }
 
