@@ -250,6 +250,7 @@ def test_prior_draws_stay_prior_draws() -> None:
     assert max(map(abs, scores.values())) < 4.0, scores
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_sweep_that_is_mutated_is_the_sweep() -> None:
     """Without a mistake the copy draws the same numbers to the same end."""
