@@ -188,18 +188,32 @@ def note(row: F64, tokens: I64, z: I64, chain: Chain) -> None:
 
 
 @numba.njit
+def right_sweep(
+    words: TokenRanges, chain: Chain, prior: Hyperparameters, mutation: int, rng: Any
+) -> None:
+    """Do a sweep as it is."""
+    sweep(words, chain, prior, np.arange(N_DOCS), 0, False, rng)
+
+
+@numba.njit
 def run(
-    words: TokenRanges, chain: Chain, prior: Hyperparameters, n_sweeps: int, mutation: int, rng: Any
+    words: TokenRanges,
+    chain: Chain,
+    prior: Hyperparameters,
+    n_sweeps: int,
+    how: Any,
+    mutation: int,
+    rng: Any,
 ) -> F64:
-    """Alternate sweeps and words; return the statistics [n_sweeps, 12]."""
+    """Alternate sweeps and words; return the statistics [n_sweeps, 12].
+
+    how: the sweep, of which alone code is compiled.
+    """
     tokens, z = np.zeros((N_DOCS, LENGTH), np.int64), np.zeros((N_DOCS, LENGTH), np.int64)
-    found, order = np.zeros((n_sweeps, 12)), np.arange(N_DOCS)
+    found = np.zeros((n_sweeps, 12))
     draw_words(tokens, z, words, chain, prior.eta, rng)
     for turn in range(n_sweeps):
-        if mutation < 0:
-            sweep(words, chain, prior, order, 0, False, rng)
-        else:
-            mutated_sweep(words, chain, prior, mutation, rng)
+        how(words, chain, prior, mutation, rng)
         read_levels(tokens, z, chain.level)
         draw_words(tokens, z, words, chain, prior.eta, rng)
         note(found[turn], tokens, z, chain)
@@ -224,7 +238,8 @@ def on_one_path() -> tuple[TokenRanges, Chain, Hyperparameters]:
 
 def z_scores(n_sweeps: int, mutation: int = -1, seed: int = 0) -> dict[str, float]:
     """Return the deviation of each mean after sweeps, right or mutated ones."""
-    return deviations(run(*on_one_path(), n_sweeps, mutation, np.random.default_rng(seed)))
+    how = right_sweep if mutation < 0 else mutated_sweep
+    return deviations(run(*on_one_path(), n_sweeps, how, mutation, np.random.default_rng(seed)))
 
 
 def deviations(found: F64) -> dict[str, float]:

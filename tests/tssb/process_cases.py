@@ -7,7 +7,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from tree_cases import NO_MISTAKE, Chain, TwoStates, sweep
+from tree_cases import Chain, TwoStates, right_order, right_sticks, sweep
 
 from hiertopics.base.arrays import F64
 from hiertopics.families.tssb import stick_kernels
@@ -80,12 +80,26 @@ def draw_wrongly(
 
 
 @numba.njit
+def draw_rightly(
+    nodes: StickNodes, process: Process, bounds: ProcessBounds, mistake: int, rng: Any
+) -> Process:
+    """Draw the process as it is."""
+    return draw_process(nodes, process, bounds, rng)
+
+
+def drawn(mistake: int) -> tuple[Any, int]:
+    """Return how ``run_process`` draws the process: code is compiled of this way alone."""
+    return (draw_rightly if mistake == AS_IT_IS else draw_wrongly), mistake
+
+
+@numba.njit
 def run_process(
     chain: Chain,
     process: Process,
     bounds: ProcessBounds,
     law: TwoStates,
     n_sweeps: int,
+    draw: Any,
     mistake: int,
     rng: Any,
 ) -> F64:
@@ -95,11 +109,10 @@ def run_process(
     features = np.zeros((len(home), 2))
     stick_kernels.draw_sticks(nodes, process, rng, True)
     for place in range(n_sweeps):
-        nodes = sweep(features, Chain(home, nodes, places), process, law, NO_MISTAKE, rng)
-        if mistake == AS_IT_IS:
-            process = draw_process(nodes, process, bounds, rng)
-        else:
-            process = draw_wrongly(nodes, process, bounds, mistake, rng)
+        nodes = sweep(
+            features, Chain(home, nodes, places), process, law, right_sticks, right_order, rng
+        )
+        process = draw(nodes, process, bounds, mistake, rng)
         stick_kernels.draw_sticks(nodes, process, rng, True)
         k = 0
         for node in range(1, nodes.size[0]):
