@@ -20,4 +20,4 @@ def chain(function: F) -> F:
     made: Any = kernel()(function)
     for form in (made, getattr(made, "twin", made)):
         form._cache = NullCache()
-    return made  # type: ignore[no-any-return]
+    return made
