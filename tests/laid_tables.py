@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterable
+from functools import lru_cache
+from itertools import accumulate
 from typing import Any, NamedTuple
-
-import numpy as np
-from bursts_twin import stirling
 
 from hiertopics.base.arrays import F64, I32
 from hiertopics.numeric.pitman_yor import PitmanYor
@@ -32,8 +33,7 @@ def seated(lengths: Any, process: PitmanYor, rng: Any) -> list[list[int]]:
             if rng.random() * (concentration + token) < opens:
                 sizes.append(1)
             else:
-                shares = np.array(sizes) - discount
-                sizes[_drawn(shares, rng)] += 1
+                sizes[_drawn((size - discount for size in sizes), rng)] += 1
         found.append(sizes)
     return found
 
@@ -42,7 +42,7 @@ def with_topics(sizes: list[list[int]], prior: F64, rng: Any) -> Documents:
     """Return tables with topics, documents' weights integrated out. prior: [T]."""
     found = []
     for own in sizes:
-        counts = prior.copy()
+        counts = prior.tolist()
         tables = []
         for size in own:
             topic = _drawn(counts, rng)
@@ -59,12 +59,14 @@ def unlaid(word: I32, z: I32, starts: Any, discount: float, rng: Any) -> Documen
     """
     found = []
     for first, last in zip(starts[:-1], starts[1:], strict=True):
-        tables = []
-        for own in np.unique(word[first:last]):
-            slots = z[first:last][word[first:last] == own]
-            topics = slots[slots >= 0]
-            sizes = rng.permutation(_sizes(len(slots), len(topics), discount, rng))
-            tables += [Table(int(s), int(k)) for s, k in zip(sizes, topics, strict=True)]
+        topics_of: dict[int, list[int]] = {}
+        for own, topic in zip(word[first:last].tolist(), z[first:last].tolist(), strict=True):
+            topics_of.setdefault(own, []).append(topic)
+        tables: list[Table] = []
+        for own in sorted(topics_of):
+            topics = [topic for topic in topics_of[own] if topic >= 0]
+            sizes = _sizes(len(topics_of[own]), len(topics), discount, rng)
+            tables += map(Table, rng.permutation(sizes).tolist(), topics)
         found.append(tables)
     return found
 
@@ -83,7 +85,7 @@ def lay(
         by_word: dict[int, list[Table]] = {}
         for table in tables:
             chances = n_wk[:, table.topic] + prior if phi is None else phi[:, table.topic]
-            drawn = _drawn(np.asarray(chances), rng)
+            drawn = _drawn(chances.tolist(), rng)
             n_wk[drawn, table.topic] += 1
             by_word.setdefault(drawn, []).append(table)
         for own in sorted(by_word):
@@ -98,14 +100,24 @@ def _sizes(count: int, n_tables: int, discount: float, rng: Any) -> list[int]:
     """Return the sizes of so many tables of so many tokens, from the last token backwards."""
     if count == n_tables:
         return [1] * count
-    whole = stirling(count, discount)[n_tables - 1]
-    if n_tables > 1 and rng.random() * whole < stirling(count - 1, discount)[n_tables - 2]:
+    whole = _stirling(count, discount)[n_tables - 1]
+    if n_tables > 1 and rng.random() * whole < _stirling(count - 1, discount)[n_tables - 2]:
         return [*_sizes(count - 1, n_tables - 1, discount, rng), 1]
     sizes = _sizes(count - 1, n_tables, discount, rng)
-    sizes[_drawn(np.array(sizes) - discount, rng)] += 1
+    sizes[_drawn((size - discount for size in sizes), rng)] += 1
     return sizes
 
 
-def _drawn(weights: F64, rng: Any) -> int:
-    ends = np.cumsum(weights)
-    return min(int(np.searchsorted(ends, rng.random() * ends[-1], side="right")), len(ends) - 1)
+@lru_cache(maxsize=64)
+def _stirling(count: int, discount: float) -> list[float]:
+    """Return S^c_t, t = 1..c; numpy would take longer for rows of some numbers."""
+    if count == 1:
+        return [1.0]
+    last = _stirling(count - 1, discount)
+    grown = [(count - 1 - discount * t) * s for t, s in enumerate(last, start=1)]
+    return [s + one_less for s, one_less in zip([*grown, 0.0], [0.0, *last], strict=True)]
+
+
+def _drawn(weights: Iterable[float], rng: Any) -> int:
+    ends = list(accumulate(weights))
+    return min(bisect_right(ends, rng.random() * ends[-1]), len(ends) - 1)

@@ -54,14 +54,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "a.authors").write_bytes(b"".join(b"%d\n" % doc for doc in range(n)))
     (folder / "a.authors.key").write_bytes(names.encode())
     (folder / "side").write_bytes("".join(f"{w.strip()}\t\n" for w in EVIL).encode())
-    done = shell(folder, "fit", "a.ldac", *CHDP, "-o", "run")
-    assert done.returncode == 0, done.stderr
+    command = [sys.executable, "-m", "hiertopics", "fit", "a.ldac", *CHDP, "-o", "run"]
+    subprocess.run(command, cwd=folder, capture_output=True, check=True)
     return folder
 
 
-def shell(folder: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "hiertopics", *words]
-    return subprocess.run(command, cwd=folder, capture_output=True)
+@pytest.fixture
+def typed(call: Call, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
+    """Return ``call`` in the folder above."""
+    monkeypatch.chdir(folder)
+    return call
 
 
 def on_terminal(folder: Path, words: Sequence[str]) -> str:
@@ -97,50 +99,50 @@ SHOWN = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SHOWN)
-def test_nothing_steers_the_terminal(folder: Path, name: str) -> None:
-    done = shell(folder, *SHOWN[name])
-    text = done.stdout.decode()
-    assert done.returncode == 0 and [c for c in STEERING if c in text] == []
+def test_nothing_steers_the_terminal(typed: Call, folder: Path, name: str) -> None:
+    code, text, _ = typed(*SHOWN[name])
+    assert code == 0 and [c for c in STEERING if c in text] == []
     assert LOOKS.sub("", on_terminal(folder, SHOWN[name])) == text
 
 
 @pytest.mark.parametrize("name", ["tree", "remarks", "topics"])
-def test_words_are_shown_with_their_controls_written_out(folder: Path, name: str) -> None:
-    text = shell(folder, *SHOWN[name]).stdout.decode()
+def test_words_are_shown_with_their_controls_written_out(typed: Call, name: str) -> None:
+    text = typed(*SHOWN[name]).out
     assert [word for word in EVIL.values() if word not in text] == []
 
 
-def test_csv_and_json_hold_the_words_themselves(folder: Path) -> None:
-    out = shell(folder, "topics", "run", "--words", "20", "--format", "csv").stdout.decode()
+def test_csv_and_json_hold_the_words_themselves(typed: Call) -> None:
+    out = typed("topics", "run", "--words", "20", "--format", "csv").out
     rows = list(csv.DictReader(out.split("\n")))
     assert all(sorted(row["words"].split(" ")) == sorted(EVIL) for row in rows)
-    lines = shell(folder, "topics", "run", "--words", "20", "--format", "json").stdout.decode()
+    lines = typed("topics", "run", "--words", "20", "--format", "json").out
     for line in lines.split("\n")[:-1]:
         assert sorted(word for word, _ in json.loads(line)["words"]) == sorted(EVIL)
 
 
 @pytest.mark.slow
-def test_names_of_files_come_out_whole_on_stdout_and_written_out_on_stderr(folder: Path) -> None:
+def test_names_of_files_come_out_whole_on_stdout_and_written_out_on_stderr(
+    typed: Call, folder: Path
+) -> None:
     """A path is data, escapes and all; a message about it is for eyes."""
     name = "\x1b[31mx\u202e"
     (folder / f"{name}.ldac").write_bytes((folder / "a.ldac").read_bytes())
-    fitted = shell(folder, "fit", f"{name}.ldac", *CHDP[:-1], "-o", name, "--groups", "a.authors")
-    assert fitted.stdout.decode() == f"{name}\n"
-    checked = shell(folder, "check", f"{name}.ldac")
-    missing = shell(folder, "check", f"{name}.svm")
+    fitted = typed("fit", f"{name}.ldac", *CHDP[:-1], "-o", name, "--groups", "a.authors")
+    assert fitted.out == f"{name}\n"
+    checked = typed("check", f"{name}.ldac")
+    missing = typed("check", f"{name}.svm")
     for done in (fitted, checked, missing):
-        assert r"\x1b[31mx\u202e" in done.stderr.decode()
-        assert [c for c in STEERING if c != "\r" and c in done.stderr.decode()] == []
+        assert r"\x1b[31mx\u202e" in done.err
+        assert [c for c in STEERING if c != "\r" and c in done.err] == []
     (folder / f"{name}.mtx").write_bytes(b"x\n")
-    told = shell(folder, "check", f"{name}.mtx")
-    assert told.returncode == 2 and told.stdout.decode().startswith(r"\x1b[31mx\u202e.mtx:1: ")
+    told = typed("check", f"{name}.mtx")
+    assert told.code == 2 and told.out.startswith(r"\x1b[31mx\u202e.mtx:1: ")
 
 
 @pytest.mark.slow
-def test_tables_of_scores(folder: Path) -> None:
+def test_tables_of_scores(typed: Call, folder: Path) -> None:
     os.symlink("run", folder / "r\x1b[1mun")
     for words in (("eval", "r\x1b[1mun", "--heldout"), ("compare", "r\x1b[1mun", "run")):
-        done = shell(folder, *words)
-        assert done.returncode == 0, done.stderr
-        text = done.stdout.decode()
+        code, text, err = typed(*words)
+        assert code == 0, err
         assert "\x1b" not in text and r"r\x1b[1mun" in text

@@ -367,11 +367,15 @@ def test_repeats_of_blocks_are_those_of_the_corpus() -> None:
 T4 = corpus_of([[3, 1, 0], [0, 2, 1]])
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_tables_and_topics_are_as_often_as_the_posterior_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """T4 through ``step``, all but topics and tables held: 336 states."""
+    """T4 through ``step``, all but topics and tables held: 336 states.
+
+    Each day T3 above has the kernel, and the joint test below has ``step``.
+    """
     twin = Twin([[(0, 3), (1, 1)], [(1, 2), (2, 1)]], ALPHA, 0.5, 3, (0.4, 1.5))
     states = twin.states()
     logs = np.array([twin.log_joint(state) for state in states])

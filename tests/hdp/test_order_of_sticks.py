@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hdp_cases import begin, fitted, planted, random_corpus
+from nights import by_night
 from scipy import integrate, stats
 from stepping import at, corpus_of, settings_of
 
@@ -60,13 +61,13 @@ def distance(gamma: float | None, *, of: float | None) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("gamma", [None, 0.3, 1.0, 2.5])
+@pytest.mark.parametrize("gamma", [None, 0.3, *by_night(1.0, 2.5)])
 def test_orders_are_visited_as_often_as_their_law_says(gamma: float | None) -> None:
     assert distance(gamma, of=gamma) < 0.02
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("gamma", "other"), [(None, 1.0), (0.3, 0.6), (2.5, 1.8)])
+@pytest.mark.parametrize(("gamma", "other"), [(None, 1.0), *by_night((0.3, 0.6), (2.5, 1.8))])
 def test_the_law_of_another_gamma_is_told_apart(gamma: float | None, other: float) -> None:
     assert distance(gamma, of=other) > 0.04
 

@@ -83,8 +83,10 @@ def test_the_enumeration_gives_the_figures_of_the_theory() -> None:
     np.testing.assert_allclose(found, [0.776675, 0.539722, 0.508490, 0.507647, 0.554253], atol=1e-6)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_tokens_have_their_topics_as_often_as_the_posterior_says() -> None:
+    """With seed words it does so each day (test_seed_words)."""
     outcome = compare()
     assert outcome.largest < 4.2, outcome
     assert outcome.root_mean_square < 1.4, outcome

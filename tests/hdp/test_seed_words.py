@@ -94,9 +94,9 @@ def z_scores(sampler: ModuleType, n_sweeps: int = N_SWEEPS, **keys: Any) -> F64:
     return np.asarray((means.mean(axis=0) - expected()) / error)
 
 
-CASES: list[tuple[ModuleType, dict[str, Any]]] = [
+CASES: list[Any] = [
     (gibbs, {"sweep": "sparse"}),
-    (gibbs, {"sweep": "dense"}),
+    *by_night((gibbs, {"sweep": "dense"})),
     (partial, {}),
 ]
 
@@ -190,6 +190,7 @@ def test_prior_draws_stay_prior_draws(prior: str) -> None:
     assert outcome.smallest_p > 1e-3, outcome
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_joint_test_sees_forgotten_totals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Seeds, "totals", no_totals)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
+from chained import chain
 from naive_gibbs import Hyper, posterior
 
 from hiertopics.base.arrays import F64, I8, I64
@@ -83,7 +83,7 @@ FROM_THE_THEORY = [0.308, 0.554, 2.233, 1.731, 1.335, 1.001, None, 0.357, 0.445,
 NONE, NO_ANCESTORS, NO_NEW_BRANCHES, NO_GAMMA, NO_ROOM = range(5)
 
 
-@numba.njit
+@chain
 def mutated_sweep(
     words: TokenRanges, chain: Chain, prior: Hyperparameters, mutation: int, rng: Any
 ) -> None:
@@ -114,7 +114,7 @@ def mutated_sweep(
         note_totals(doc, chain, prior, scratch)
 
 
-@numba.njit
+@chain
 def draw_words(
     tokens: I64,
     z: I64,
@@ -155,7 +155,7 @@ def draw_words(
     words.token_ptr[pair] = N_DOCS * LENGTH
 
 
-@numba.njit
+@chain
 def read_levels(tokens: I64, z: I64, level: I8) -> None:
     """Write each token's level to z in the order in which the tokens were drawn."""
     for doc in range(N_DOCS):
@@ -166,7 +166,7 @@ def read_levels(tokens: I64, z: I64, level: I8) -> None:
                 token += 1
 
 
-@numba.njit
+@chain
 def note(row: F64, tokens: I64, z: I64, chain: Chain) -> None:
     """Write the statistics of a state [12]."""
     path, n_11 = chain.path, chain.n_dl[0, 0]
@@ -187,19 +187,33 @@ def note(row: F64, tokens: I64, z: I64, chain: Chain) -> None:
                 row[9 + level] += 1
 
 
-@numba.njit
+@chain
+def right_sweep(
+    words: TokenRanges, chain: Chain, prior: Hyperparameters, mutation: int, rng: Any
+) -> None:
+    """Do a sweep as it is."""
+    sweep(words, chain, prior, np.arange(N_DOCS), 0, False, rng)
+
+
+@chain
 def run(
-    words: TokenRanges, chain: Chain, prior: Hyperparameters, n_sweeps: int, mutation: int, rng: Any
+    words: TokenRanges,
+    chain: Chain,
+    prior: Hyperparameters,
+    n_sweeps: int,
+    how: Any,
+    mutation: int,
+    rng: Any,
 ) -> F64:
-    """Alternate sweeps and words; return the statistics [n_sweeps, 12]."""
+    """Alternate sweeps and words; return the statistics [n_sweeps, 12].
+
+    how: the sweep, of which alone code is compiled.
+    """
     tokens, z = np.zeros((N_DOCS, LENGTH), np.int64), np.zeros((N_DOCS, LENGTH), np.int64)
-    found, order = np.zeros((n_sweeps, 12)), np.arange(N_DOCS)
+    found = np.zeros((n_sweeps, 12))
     draw_words(tokens, z, words, chain, prior.eta, rng)
     for turn in range(n_sweeps):
-        if mutation < 0:
-            sweep(words, chain, prior, order, 0, False, rng)
-        else:
-            mutated_sweep(words, chain, prior, mutation, rng)
+        how(words, chain, prior, mutation, rng)
         read_levels(tokens, z, chain.level)
         draw_words(tokens, z, words, chain, prior.eta, rng)
         note(found[turn], tokens, z, chain)
@@ -224,7 +238,8 @@ def on_one_path() -> tuple[TokenRanges, Chain, Hyperparameters]:
 
 def z_scores(n_sweeps: int, mutation: int = -1, seed: int = 0) -> dict[str, float]:
     """Return the deviation of each mean after sweeps, right or mutated ones."""
-    return deviations(run(*on_one_path(), n_sweeps, mutation, np.random.default_rng(seed)))
+    how = right_sweep if mutation < 0 else mutated_sweep
+    return deviations(run(*on_one_path(), n_sweeps, how, mutation, np.random.default_rng(seed)))
 
 
 def deviations(found: F64) -> dict[str, float]:
@@ -250,6 +265,7 @@ def test_prior_draws_stay_prior_draws() -> None:
     assert max(map(abs, scores.values())) < 4.0, scores
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_sweep_that_is_mutated_is_the_sweep() -> None:
     """Without a mistake the copy draws the same numbers to the same end."""

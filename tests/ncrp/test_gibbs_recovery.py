@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from gibbs_cases import advance, settings_of
+from nights import by_night
 from sklearn.metrics import adjusted_rand_score
 from stepping import at, begin, corpus_of
 
@@ -58,19 +59,20 @@ def agreement(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, *by_night(1, 2)])
 def test_planted_leaves_are_found(seed: int) -> None:
     """T10 with its 150 documents, 400 iterations: above 0.9 from every start."""
     assert agreement(planted(150), 400, seed, 1, 1) > 0.9
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("start", "least"), [("sequential", 0.95), ("clusters", 0.9)])
+@pytest.mark.parametrize(("start", "least"), [("sequential", 0.95), *by_night(("clusters", 0.9))])
 def test_planted_leaves_of_more_documents_are_found(start: str, least: float) -> None:
     """The same tree with 300 documents: clusters may leave a planted leaf in two."""
     assert agreement(planted(300), 600, 0, 1, 1, start) > least
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_sweeps_alone_do_not_find_them() -> None:
     """Why there are leaps and grafts: the mean over three starts stays behind."""

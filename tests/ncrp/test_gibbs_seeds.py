@@ -99,11 +99,13 @@ def test_every_state_is_visited_as_often_as_the_posterior_says(case: Any) -> Non
     assert distance(*case) < 0.035
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "case", [(FLAT, FLAT_PRIOR, TWO, "partial"), *by_night(((DEEP, DEEP_PRIOR, ONE, "partial"),))]
+    "case", [(FLAT, FLAT_PRIOR, TWO, "partial"), (DEEP, DEEP_PRIOR, ONE, "partial")]
 )
 def test_side_by_side_too(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each day the joint test below has names and shards."""
     monkeypatch.setattr(partial, "SEATED", 0.1)
     assert distance(*case) < 0.035
 
@@ -157,6 +159,7 @@ def test_prior_draws_stay_prior_draws(keys: dict[str, Any]) -> None:
     assert outcome.smallest_p > 1e-3, outcome
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_joint_test_sees_forgotten_totals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chains, "hold", without_totals)

@@ -68,9 +68,10 @@ def test_sweeps_agree_with_the_evidence() -> None:
     np.testing.assert_allclose(levels.mean(axis=0), np.ravel(Z_LOWER), atol=0.01)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_four_documents_are_seen_as_often_as_the_posterior_says() -> None:
-    """All 15 trees; two of the documents may move given topics."""
+    """All 15 trees; two of the documents may move given topics. Shards see them each day."""
     assert off(FOUR, FOUR_PRIOR) < 0.025
 
 

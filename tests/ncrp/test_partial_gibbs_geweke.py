@@ -1,4 +1,7 @@
-"""Partially collapsed sweeps keep the joint distribution: T8 with topics and branches drawn."""
+"""Partially collapsed sweeps keep the joint distribution: T8 with topics and branches drawn.
+
+By night: ``step`` is held to a joint distribution each day (test_gibbs_step_geweke).
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from nights import by_night
 from partial_cases import one_generator
 from test_gibbs_geweke import (
     DEPTH,
@@ -44,6 +46,7 @@ def z_scores(n_sweeps: int, seed: int = 0) -> dict[str, float]:
     return deviations(found)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_prior_draws_stay_prior_draws_where_topics_are_drawn() -> None:
     """T8: twelve statistics of trees, levels and words within four errors."""
@@ -65,8 +68,9 @@ def swapped_levels(chain: Any, prior: Any, place: Any, *others: Any) -> Any:
 draw_topics = partial.draw_topics
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
-@pytest.mark.parametrize("wrong", [swapped_levels, *by_night(reversed_order)])
+@pytest.mark.parametrize("wrong", [swapped_levels, reversed_order])
 def test_mistakes_show_in_prior_draws(wrong: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partial, "draw_topics", wrong)
     scores = z_scores(N_SWEEPS)

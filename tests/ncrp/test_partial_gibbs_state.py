@@ -135,6 +135,7 @@ def step(
     return partial.sweep(data, chain, prior, partial.Shards(2, at(turn)))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_both_sweeps_have_the_same_posterior() -> None:
     """Means of log joint and number of nodes, on a corpus too large to enumerate."""

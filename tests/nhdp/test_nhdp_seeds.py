@@ -202,6 +202,7 @@ def test_prior_draws_stay_prior_draws() -> None:
     assert outcome.smallest_p > 1e-3, outcome
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_joint_test_sees_forgotten_totals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Seeds, "totals", no_totals)

@@ -44,6 +44,7 @@ def test_a_verdict_stands_while_what_the_tests_run_stays() -> None:
     assert found & by_fixture >= kernels and "hiertopics/runs/rundir.py" in by_fixture
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_variants_by_type_reach_who_calls_the_function() -> None:
     """The urn calls what the shares give a variant to, and imports the declaring module alone."""

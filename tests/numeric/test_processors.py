@@ -16,9 +16,9 @@ BITS = Path(__file__).with_name("sweep_bits.py")
 
 
 def swept(name: str, folder: Path, processor: dict[str, str]) -> str:
-    """Return the hashes of a kernel's sweeps, with code for a processor."""
-    cache = folder / (processor.get("NUMBA_CPU_NAME") or "host")
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache), **processor}
+    """Return the hashes of a kernel's sweeps, with code for a processor; {}: this one's."""
+    apart = {"NUMBA_CACHE_DIR": str(folder)} if processor else {}
+    environment = {**os.environ, **apart, **processor}
     done = subprocess.run(
         [sys.executable, str(BITS), name], env=environment, capture_output=True, text=True
     )

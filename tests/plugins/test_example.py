@@ -25,8 +25,10 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "bin" / "python"
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_example_is_installed_used_killed_resumed_and_removed(python: Path) -> None:
+    """By night: each day its fits and their resumption pass the tests of the contract."""
     done = subprocess.run(
         ["bash", EXAMPLES / "try.sh", python], capture_output=True, text=True, cwd=python.parent
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numba
 import numpy as np
-from tree_cases import NO_MISTAKE, Chain, TwoStates, sweep
+from chained import chain
+from tree_cases import Chain, TwoStates, right_order, right_sticks, sweep
 
 from hiertopics.base.arrays import F64
 from hiertopics.families.tssb import stick_kernels
@@ -18,7 +18,7 @@ AS_IT_IS, BY_STICKS, CLAMPED, UNORDERED = range(4)
 NEARLY_ONE = 1.0 - 1e-6
 
 
-@numba.njit
+@chain
 def slice_within(
     which: int, value: float, bounds: Any, nodes: StickNodes, fixed: Any, rng: Any
 ) -> Any:
@@ -35,7 +35,7 @@ def slice_within(
             high = place
 
 
-@numba.njit
+@chain
 def density(which: int, value: float, nodes: StickNodes, fixed: Any) -> float:
     """Return alpha0 (0) or decay (1) given sticks nu, gamma given psi (2) or the partition (3)."""
     total = 0.0
@@ -62,7 +62,7 @@ def density(which: int, value: float, nodes: StickNodes, fixed: Any) -> float:
     return total
 
 
-@numba.njit
+@chain
 def draw_wrongly(
     nodes: StickNodes, process: Process, bounds: ProcessBounds, mistake: int, rng: Any
 ) -> Process:
@@ -79,13 +79,27 @@ def draw_wrongly(
     return Process(alpha0, decay, gamma, cap)
 
 
-@numba.njit
+@chain
+def draw_rightly(
+    nodes: StickNodes, process: Process, bounds: ProcessBounds, mistake: int, rng: Any
+) -> Process:
+    """Draw the process as it is."""
+    return draw_process(nodes, process, bounds, rng)
+
+
+def drawn(mistake: int) -> tuple[Any, int]:
+    """Return how ``run_process`` draws the process: code is compiled of this way alone."""
+    return (draw_rightly if mistake == AS_IT_IS else draw_wrongly), mistake
+
+
+@chain
 def run_process(
     chain: Chain,
     process: Process,
     bounds: ProcessBounds,
     law: TwoStates,
     n_sweeps: int,
+    draw: Any,
     mistake: int,
     rng: Any,
 ) -> F64:
@@ -95,11 +109,10 @@ def run_process(
     features = np.zeros((len(home), 2))
     stick_kernels.draw_sticks(nodes, process, rng, True)
     for place in range(n_sweeps):
-        nodes = sweep(features, Chain(home, nodes, places), process, law, NO_MISTAKE, rng)
-        if mistake == AS_IT_IS:
-            process = draw_process(nodes, process, bounds, rng)
-        else:
-            process = draw_wrongly(nodes, process, bounds, mistake, rng)
+        nodes = sweep(
+            features, Chain(home, nodes, places), process, law, right_sticks, right_order, rng
+        )
+        process = draw(nodes, process, bounds, mistake, rng)
         stick_kernels.draw_sticks(nodes, process, rng, True)
         k = 0
         for node in range(1, nodes.size[0]):

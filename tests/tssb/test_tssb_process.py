@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from nights import by_night
-from process_cases import AS_IT_IS, BY_STICKS, CLAMPED, UNORDERED, run_process
+from process_cases import AS_IT_IS, BY_STICKS, CLAMPED, UNORDERED, drawn, run_process
 from stepping import advance, begin, corpus_of, settings_of
 from tree_cases import (
     FEATURES,
@@ -24,6 +24,7 @@ from tree_cases import (
     seats,
     statistics,
     urn,
+    ways,
     z_scores,
 )
 
@@ -55,7 +56,7 @@ def posterior() -> F64:
 
 def scores(features: Any, expected: F64, n_sweeps: int, mistake: int) -> Any:
     rng = np.random.default_rng(1)
-    found = run(features, at_root(3), PRIOR, LAW, n_sweeps, mistake, rng)
+    found = run(features, at_root(3), PRIOR, LAW, n_sweeps, *ways(mistake), rng)
     return dict(zip(FEATURES, z_scores(found, expected).tolist(), strict=True))
 
 
@@ -117,12 +118,14 @@ def test_known_mistakes_are_rejected(mistake: int, n_sweeps: int, posterior: F64
 
 def process_scores(mistake: int) -> Any:
     start, rng = Process(2.0, 0.4, 2.0, 64), np.random.default_rng(2)
-    found = run_process(at_root(3, 1024), start, BOUNDS, LAW, 60_000, mistake, rng)
+    found = run_process(at_root(3, 1024), start, BOUNDS, LAW, 60_000, *drawn(mistake), rng)
     return z_scores(found[:, :3], np.array([2.25, 0.425, 2.75]))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", [AS_IT_IS, BY_STICKS], ids=["sticks integrated out", "by sticks"])
+@pytest.mark.parametrize(
+    "how", [AS_IT_IS, *by_night(BY_STICKS)], ids=["sticks integrated out", "by sticks"]
+)
 def test_the_process_keeps_its_uniform_prior(how: int) -> None:
     """T5: alpha0, decay and gamma of data that say nothing; both ways agree with the prior."""
     assert np.abs(process_scores(how)).max() < 4
@@ -137,7 +140,7 @@ def test_clamped_sticks_are_rejected() -> None:
 
 def gamma_scores(mistake: int) -> Any:
     start, rng = Process(1e6, 0.5, 2.0, 1), np.random.default_rng(3)
-    found = run_process(at_root(3, 256), start, ONE_LEVEL, LAW, 150_000, mistake, rng)
+    found = run_process(at_root(3, 256), start, ONE_LEVEL, LAW, 150_000, *drawn(mistake), rng)
     return z_scores(found[:, 2:], np.array([5.25, 35.084, 2.46, 13.62]))
 
 
@@ -147,6 +150,7 @@ def test_gamma_follows_the_positions_of_children() -> None:
     assert np.abs(gamma_scores(AS_IT_IS)).max() < 4
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_gamma_by_the_unordered_partition_is_rejected() -> None:
     assert np.abs(gamma_scores(UNORDERED)).max() > 6

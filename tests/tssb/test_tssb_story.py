@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from nights import by_night
+from nights import by_night, daily
 from scipy import stats
 from stepping import at, corpus_of, settings_of
 from tree_cases import FEATURES, PRIOR, State, seats, statistics, urn
@@ -47,11 +47,8 @@ PLACES: dict[str, Callable[[Settings, int, int], State]] = {
     "simulate": by_simulate,
     "start": by_start,
 }
-
-
-@pytest.fixture(params=["text", "binary"])
-def likelihood(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+PAIRS = [("simulate", "text"), ("start", "binary"), ("start", "text"), ("simulate", "binary")]
+"""Of the two tests below each has two of them each day."""
 
 
 def settings_for(likelihood: str, process: dict[str, Any]) -> Settings:
@@ -69,7 +66,7 @@ def chances_of_depths(settings: Settings) -> F64:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("where", PLACES)
+@pytest.mark.parametrize(("where", "likelihood"), daily(PAIRS, *PAIRS[:2]))
 @pytest.mark.parametrize("process", [*by_night(DEFAULTS), SHALLOW], ids=["defaults", "shallow"])
 def test_the_first_datum_is_as_deep_as_the_process_says(
     where: str, process: dict[str, Any], likelihood: str
@@ -90,7 +87,7 @@ def test_the_first_datum_is_as_deep_as_the_process_says(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("where", PLACES)
+@pytest.mark.parametrize(("where", "likelihood"), daily(PAIRS, *PAIRS[2:]))
 def test_three_data_sit_together_and_apart_as_the_urn_has_it(where: str, likelihood: str) -> None:
     """Each statistic of three seats against the listing of all 894 ways to seat them."""
     ways = list(urn(3, PRIOR))

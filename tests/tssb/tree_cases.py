@@ -11,8 +11,8 @@ import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
+from chained import chain
 
 from hiertopics.base.arrays import F64, I32
 from hiertopics.families.tssb import stick_kernels
@@ -32,7 +32,7 @@ from hiertopics.families.tssb.layout import (
     make_places,
 )
 
-assign = numba.njit(cached_assign.py_func)  # type: ignore[attr-defined]
+assign = chain(cached_assign.py_func)  # type: ignore[attr-defined]
 """Compiled afresh: a cache must not know the law below, which no other program can import."""
 
 CAPACITY = 512
@@ -91,7 +91,7 @@ def at_root(n_data: int, capacity: int = CAPACITY, state: int = 0) -> Chain:
     return Chain(np.zeros(n_data, np.int32), nodes, make_places(capacity))
 
 
-@numba.njit
+@chain
 def draw_states(features: Any, home: Any, nodes: StickNodes, law: TwoStates, rng: Any) -> None:
     """Redraw the state of each node with data at or below it given its neighbours and data."""
     for node in range(nodes.size[0]):
@@ -113,7 +113,7 @@ def draw_states(features: Any, home: Any, nodes: StickNodes, law: TwoStates, rng
         nodes.value[node] = STATES[state]
 
 
-@numba.njit
+@chain
 def literal_sticks(nodes: StickNodes, process: Process, rng: Any) -> None:
     """Draw sticks, psi by the printed rule: data at the child itself do not count."""
     stick_kernels.draw_sticks(nodes, process, rng, True)
@@ -127,7 +127,42 @@ def literal_sticks(nodes: StickNodes, process: Process, rng: Any) -> None:
         later[parent] += below
 
 
-@numba.njit
+@chain
+def right_sticks(nodes: StickNodes, process: Process, rng: Any) -> None:
+    """Draw sticks as they are."""
+    stick_kernels.draw_sticks(nodes, process, rng, True)
+
+
+@chain
+def right_order(nodes: StickNodes, process: Process, rng: Any) -> Any:
+    """Reorder children as it is done."""
+    return stick_kernels.reorder(nodes, process, rng)
+
+
+@chain
+def order_without_rest(nodes: StickNodes, process: Process, rng: Any) -> Any:
+    """Reorder children without the rest."""
+    return wrong_order(nodes, process, NO_REMAINDER, rng)
+
+
+@chain
+def order_by_new_points(nodes: StickNodes, process: Process, rng: Any) -> Any:
+    """Reorder children with a new point after each new stick."""
+    return wrong_order(nodes, process, REDRAWN_U, rng)
+
+
+def ways(mistake: int) -> tuple[Any, Any]:
+    """Return how sticks are drawn and children reordered: code is compiled of these ways alone."""
+    orders = {
+        NO_REORDER: None,
+        NO_REMAINDER: order_without_rest,
+        REDRAWN_U: order_by_new_points,
+    }
+    sticks = literal_sticks if mistake == LITERAL_PSI else right_sticks
+    return sticks, orders.get(mistake, right_order)
+
+
+@chain
 def wrong_order(nodes: StickNodes, process: Process, mistake: int, rng: Any) -> Any:
     """Reorder children without the rest, or with a new point after each new stick."""
     begin, children = stick_kernels.list_children(nodes)
@@ -167,7 +202,7 @@ def wrong_order(nodes: StickNodes, process: Process, mistake: int, rng: Any) -> 
     return picked_begin, picked[:size]
 
 
-@numba.njit
+@chain
 def features_of(home: Any, nodes: StickNodes, out: Any) -> None:
     """Fill ``out`` with the statistics named by FEATURES."""
     top = np.zeros(3, np.int64)
@@ -186,11 +221,14 @@ def features_of(home: Any, nodes: StickNodes, out: Any) -> None:
     out[7] = deepest
 
 
-@numba.njit
+@chain
 def sweep(
-    features: Any, chain: Chain, process: Process, law: Any, mistake: int, rng: Any
+    features: Any, chain: Chain, process: Process, law: Any, sticks: Any, order: Any, rng: Any
 ) -> StickNodes:
-    """Do an iteration but for the process: assignments, cull, states, sticks, order, sticks."""
+    """Do an iteration but for the process: assignments, cull, states, sticks, order, sticks.
+
+    sticks, order: see ``ways``; without an order the children stay as they are.
+    """
     home, nodes, places = chain
     lay_out(nodes, places)
     pending, table = np.full(4, np.nan), np.empty((len(home), 0))
@@ -201,32 +239,24 @@ def sweep(
     begin, children = stick_kernels.hull(nodes)
     nodes = stick_kernels.repack(nodes, home, begin, children, len(nodes.parent))
     draw_states(features, home, nodes, law, rng)
-    if mistake == LITERAL_PSI:
-        literal_sticks(nodes, process, rng)
-    else:
-        stick_kernels.draw_sticks(nodes, process, rng, True)
-    if mistake == NO_REORDER:
+    sticks(nodes, process, rng)
+    if order is None:
         return nodes
-    if mistake in (REDRAWN_U, NO_REMAINDER):
-        begin, children = wrong_order(nodes, process, mistake, rng)
-    else:
-        begin, children = stick_kernels.reorder(nodes, process, rng)
+    begin, children = order(nodes, process, rng)
     nodes = stick_kernels.repack(nodes, home, begin, children, len(nodes.parent))
-    if mistake == LITERAL_PSI:
-        literal_sticks(nodes, process, rng)
-    else:
-        stick_kernels.draw_sticks(nodes, process, rng, True)
+    sticks(nodes, process, rng)
     return nodes
 
 
-@numba.njit
+@chain
 def run(
     features: Any,
     chain: Chain,
     process: Process,
     law: Any,
     n_sweeps: int,
-    mistake: int,
+    sticks: Any,
+    order: Any,
     rng: Any,
 ) -> F64:
     """Return the statistics after each sweep, [n_sweeps, 8]."""
@@ -234,7 +264,7 @@ def run(
     home, nodes, places = chain
     stick_kernels.draw_sticks(nodes, process, rng, True)
     for place in range(n_sweeps):
-        nodes = sweep(features, Chain(home, nodes, places), process, law, mistake, rng)
+        nodes = sweep(features, Chain(home, nodes, places), process, law, sticks, order, rng)
         features_of(home, nodes, found[place])
     return found
 
