@@ -169,7 +169,7 @@ def test_closed_streams_are_no_reason_to_fail(place: Path) -> None:
     done = in_shell(f"$H {words} 2>&-", place)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"new\n", b"")
     done = in_shell("$H topics run >&-; $H topics nowhere >&- 2>&- <&-; echo $?", place)
-    assert (done.stdout, done.stderr) == (b"1\n", b"")
+    assert (done.stdout, done.stderr) == (b"2\n", b"")
 
 
 def test_a_full_disk_behind_stdout_is_told_once(place: Path) -> None:
