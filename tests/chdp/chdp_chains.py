@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
-from chained import chain
 from chdp_cases import begin, settings_of, tiny
 from stepping import at
 
@@ -78,13 +78,13 @@ def exact_chances(
     return _chances(batches)
 
 
-@chain
+@numba.njit
 def _count(z: Any, batch: Any, share: float) -> None:
     for pair in range(len(PAIRS)):
         batch[pair] += share * (z[PAIRS[pair, 0]] == z[PAIRS[pair, 1]])
 
 
-@chain
+@numba.njit
 def _run_exact(
     sweep: Any, cells: Any, tables: TokenTopics, parents: Any, weights: Weights, log_pi: Any,
     sticks: Any, alpha_group: float, batches: Any, n_sweeps: int, rng: Any,
@@ -141,7 +141,7 @@ def irp_chances(cooperation: str, n_topics: int, n_sweeps: int, seed: int = 0) -
     return _chances(batches)
 
 
-@chain
+@numba.njit
 def _run_irp(
     cells: Any, tables: TokenTopics, seats: Any, options: Any, urn: Any, owner: Any, first: Any,
     batches: Any, n_sweeps: int, rng: Any,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 import pytest
-from chained import chain
 from hdp_cases import random_corpus
 from seats_twin import MISTAKES, State, Twin, as_numbered, stationary
 from stepping import advance, at, begin, corpus_of, settings_of
@@ -112,7 +112,7 @@ class Swept(NamedTuple):
     topics: F64
 
 
-@chain
+@numba.njit
 def sample(
     sweep: Any,
     cells: Cells,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 import pytest
-from chained import chain
 from hdp_cases import begin
 from naive import Exact, log_topics, posterior, share, stick_nodes
 from stepping import at, corpus_of, docs_of, settings_of
@@ -37,7 +37,7 @@ class Run(NamedTuple):
         return float(np.abs(self.visits / self.visits.sum() - exact.chances).sum() / 2)
 
 
-@chain
+@numba.njit
 def draw_sticks(tables: I64, gamma: float, rng: Any, pi: F64) -> None:
     """Draw pi given the tables of each topic (step 3)."""
     rest, after = 1.0, tables.sum()
@@ -49,7 +49,7 @@ def draw_sticks(tables: I64, gamma: float, rng: Any, pi: F64) -> None:
     pi[-1] = rest
 
 
-@chain
+@numba.njit
 def sample(
     sweep: Any, cells: Cells, tables: TokenTopics, words: F64, n_sweeps: int, rng: Any
 ) -> tuple[I64, F64]:

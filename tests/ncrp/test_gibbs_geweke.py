@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
-from chained import chain
 from naive_gibbs import Hyper, posterior
 
 from hiertopics.base.arrays import F64, I8, I64
@@ -83,7 +83,7 @@ FROM_THE_THEORY = [0.308, 0.554, 2.233, 1.731, 1.335, 1.001, None, 0.357, 0.445,
 NONE, NO_ANCESTORS, NO_NEW_BRANCHES, NO_GAMMA, NO_ROOM = range(5)
 
 
-@chain
+@numba.njit
 def mutated_sweep(
     words: TokenRanges, chain: Chain, prior: Hyperparameters, mutation: int, rng: Any
 ) -> None:
@@ -114,7 +114,7 @@ def mutated_sweep(
         note_totals(doc, chain, prior, scratch)
 
 
-@chain
+@numba.njit
 def draw_words(
     tokens: I64,
     z: I64,
@@ -155,7 +155,7 @@ def draw_words(
     words.token_ptr[pair] = N_DOCS * LENGTH
 
 
-@chain
+@numba.njit
 def read_levels(tokens: I64, z: I64, level: I8) -> None:
     """Write each token's level to z in the order in which the tokens were drawn."""
     for doc in range(N_DOCS):
@@ -166,7 +166,7 @@ def read_levels(tokens: I64, z: I64, level: I8) -> None:
                 token += 1
 
 
-@chain
+@numba.njit
 def note(row: F64, tokens: I64, z: I64, chain: Chain) -> None:
     """Write the statistics of a state [12]."""
     path, n_11 = chain.path, chain.n_dl[0, 0]
@@ -187,7 +187,7 @@ def note(row: F64, tokens: I64, z: I64, chain: Chain) -> None:
                 row[9 + level] += 1
 
 
-@chain
+@numba.njit
 def right_sweep(
     words: TokenRanges, chain: Chain, prior: Hyperparameters, mutation: int, rng: Any
 ) -> None:
@@ -195,7 +195,7 @@ def right_sweep(
     sweep(words, chain, prior, np.arange(N_DOCS), 0, False, rng)
 
 
-@chain
+@numba.njit
 def run(
     words: TokenRanges,
     chain: Chain,

@@ -7,11 +7,11 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from bursty_tree_geweke import FEW_TOKENS, joint_test
 from bursty_tree_twin import SMALL, TreeTwin, by_lists, down_the_tree, seated_one_by_one
-from chained import chain
 from naive_nhdp import T5, Naive
 from nhdp_cases import mixing_of, naive_of, random_mixing
 from nights import by_night, daily
@@ -126,7 +126,7 @@ def test_a_table_that_goes_from_any_place_changes_the_law() -> None:
     assert 1e-7 < np.abs(moved - law).max() < 1e-2
 
 
-@chain
+@numba.njit
 def sample(
     sweep: Any,
     cells: Cells,

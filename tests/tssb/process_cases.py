@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numba
 import numpy as np
-from chained import chain
 from tree_cases import Chain, TwoStates, right_order, right_sticks, sweep
 
 from hiertopics.base.arrays import F64
@@ -18,7 +18,7 @@ AS_IT_IS, BY_STICKS, CLAMPED, UNORDERED = range(4)
 NEARLY_ONE = 1.0 - 1e-6
 
 
-@chain
+@numba.njit
 def slice_within(
     which: int, value: float, bounds: Any, nodes: StickNodes, fixed: Any, rng: Any
 ) -> Any:
@@ -35,7 +35,7 @@ def slice_within(
             high = place
 
 
-@chain
+@numba.njit
 def density(which: int, value: float, nodes: StickNodes, fixed: Any) -> float:
     """Return alpha0 (0) or decay (1) given sticks nu, gamma given psi (2) or the partition (3)."""
     total = 0.0
@@ -62,7 +62,7 @@ def density(which: int, value: float, nodes: StickNodes, fixed: Any) -> float:
     return total
 
 
-@chain
+@numba.njit
 def draw_wrongly(
     nodes: StickNodes, process: Process, bounds: ProcessBounds, mistake: int, rng: Any
 ) -> Process:
@@ -79,7 +79,7 @@ def draw_wrongly(
     return Process(alpha0, decay, gamma, cap)
 
 
-@chain
+@numba.njit
 def draw_rightly(
     nodes: StickNodes, process: Process, bounds: ProcessBounds, mistake: int, rng: Any
 ) -> Process:
@@ -92,7 +92,7 @@ def drawn(mistake: int) -> tuple[Any, int]:
     return (draw_rightly if mistake == AS_IT_IS else draw_wrongly), mistake
 
 
-@chain
+@numba.njit
 def run_process(
     chain: Chain,
     process: Process,

@@ -11,8 +11,8 @@ import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
-from chained import chain
 
 from hiertopics.base.arrays import F64, I32
 from hiertopics.families.tssb import stick_kernels
@@ -32,7 +32,7 @@ from hiertopics.families.tssb.layout import (
     make_places,
 )
 
-assign = chain(cached_assign.py_func)  # type: ignore[attr-defined]
+assign = numba.njit(cached_assign.py_func)  # type: ignore[attr-defined]
 """Compiled afresh: a cache must not know the law below, which no other program can import."""
 
 CAPACITY = 512
@@ -91,7 +91,7 @@ def at_root(n_data: int, capacity: int = CAPACITY, state: int = 0) -> Chain:
     return Chain(np.zeros(n_data, np.int32), nodes, make_places(capacity))
 
 
-@chain
+@numba.njit
 def draw_states(features: Any, home: Any, nodes: StickNodes, law: TwoStates, rng: Any) -> None:
     """Redraw the state of each node with data at or below it given its neighbours and data."""
     for node in range(nodes.size[0]):
@@ -113,7 +113,7 @@ def draw_states(features: Any, home: Any, nodes: StickNodes, law: TwoStates, rng
         nodes.value[node] = STATES[state]
 
 
-@chain
+@numba.njit
 def literal_sticks(nodes: StickNodes, process: Process, rng: Any) -> None:
     """Draw sticks, psi by the printed rule: data at the child itself do not count."""
     stick_kernels.draw_sticks(nodes, process, rng, True)
@@ -127,25 +127,25 @@ def literal_sticks(nodes: StickNodes, process: Process, rng: Any) -> None:
         later[parent] += below
 
 
-@chain
+@numba.njit
 def right_sticks(nodes: StickNodes, process: Process, rng: Any) -> None:
     """Draw sticks as they are."""
     stick_kernels.draw_sticks(nodes, process, rng, True)
 
 
-@chain
+@numba.njit
 def right_order(nodes: StickNodes, process: Process, rng: Any) -> Any:
     """Reorder children as it is done."""
     return stick_kernels.reorder(nodes, process, rng)
 
 
-@chain
+@numba.njit
 def order_without_rest(nodes: StickNodes, process: Process, rng: Any) -> Any:
     """Reorder children without the rest."""
     return wrong_order(nodes, process, NO_REMAINDER, rng)
 
 
-@chain
+@numba.njit
 def order_by_new_points(nodes: StickNodes, process: Process, rng: Any) -> Any:
     """Reorder children with a new point after each new stick."""
     return wrong_order(nodes, process, REDRAWN_U, rng)
@@ -162,7 +162,7 @@ def ways(mistake: int) -> tuple[Any, Any]:
     return sticks, orders.get(mistake, right_order)
 
 
-@chain
+@numba.njit
 def wrong_order(nodes: StickNodes, process: Process, mistake: int, rng: Any) -> Any:
     """Reorder children without the rest, or with a new point after each new stick."""
     begin, children = stick_kernels.list_children(nodes)
@@ -202,7 +202,7 @@ def wrong_order(nodes: StickNodes, process: Process, mistake: int, rng: Any) -> 
     return picked_begin, picked[:size]
 
 
-@chain
+@numba.njit
 def features_of(home: Any, nodes: StickNodes, out: Any) -> None:
     """Fill ``out`` with the statistics named by FEATURES."""
     top = np.zeros(3, np.int64)
@@ -221,7 +221,7 @@ def features_of(home: Any, nodes: StickNodes, out: Any) -> None:
     out[7] = deepest
 
 
-@chain
+@numba.njit
 def sweep(
     features: Any, chain: Chain, process: Process, law: Any, sticks: Any, order: Any, rng: Any
 ) -> StickNodes:
@@ -248,7 +248,7 @@ def sweep(
     return nodes
 
 
-@chain
+@numba.njit
 def run(
     features: Any,
     chain: Chain,
