@@ -207,7 +207,7 @@ def run(
 ) -> F64:
     """Alternate sweeps and words; return the statistics [n_sweeps, 12].
 
-    how: the sweep, of which alone code is compiled.
+    how: the sweep. Numba compiles this sweep alone.
     """
     tokens, z = np.zeros((N_DOCS, LENGTH), np.int64), np.zeros((N_DOCS, LENGTH), np.int64)
     found = np.zeros((n_sweeps, 12))

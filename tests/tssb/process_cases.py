@@ -88,7 +88,7 @@ def draw_rightly(
 
 
 def drawn(mistake: int) -> tuple[Any, int]:
-    """Return how ``run_process`` draws the process: code is compiled of this way alone."""
+    """Return how ``run_process`` draws the process. Numba compiles this way alone."""
     return (draw_rightly if mistake == AS_IT_IS else draw_wrongly), mistake
 
 

@@ -48,7 +48,7 @@ PLACES: dict[str, Callable[[Settings, int, int], State]] = {
     "start": by_start,
 }
 PAIRS = [("simulate", "text"), ("start", "binary"), ("start", "text"), ("simulate", "binary")]
-"""Of the two tests below each has two of them each day."""
+"""Cases of the two tests below. Each test runs two of them by day."""
 
 
 def settings_for(likelihood: str, process: dict[str, Any]) -> Settings:

@@ -152,7 +152,7 @@ def order_by_new_points(nodes: StickNodes, process: Process, rng: Any) -> Any:
 
 
 def ways(mistake: int) -> tuple[Any, Any]:
-    """Return how sticks are drawn and children reordered: code is compiled of these ways alone."""
+    """Return how sticks are drawn and children reordered. Numba compiles these ways alone."""
     orders = {
         NO_REORDER: None,
         NO_REMAINDER: order_without_rest,

@@ -27,7 +27,7 @@ POWER = 0.45
 """The corpus is divided among so many branches: the number of topics to this power."""
 
 FEWEST_TOPICS = 200
-"""Where the words of a corpus allow fewer, no branches are found first: gaps tell them."""
+"""Where the words of a corpus allow fewer, no branches are found first: the tree is cut at gaps."""
 
 SMALLEST = 1e-3
 """What a document has of every topic, or cluster, besides its tokens."""

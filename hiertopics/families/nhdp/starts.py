@@ -146,7 +146,8 @@ def branches_first(sample: Data, settings: Settings, n_docs: int) -> int:
 def number_first(n_words: int, n_docs: int, settings: Settings) -> int:
     """Return the number of branches to find before topics are found; 0: none.
 
-    n_words: words that occur. Few words have no branches; few documents or leaves have few.
+    n_words: words that occur. With few words there are none; few documents, or few
+    leaves, have few.
     """
     cuts = settings.model.branches
     if flat_starts.most_clusters(n_words, MOST_LEAVES) < flat_starts.FEWEST_TOPICS:

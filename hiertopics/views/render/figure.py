@@ -44,7 +44,6 @@ GREY = (215.0, 0.12, 0.88)
 PALE = (0.4, 0.95)
 """Saturation and lightness of boxes that are no topic, in the hue of their branch."""
 
-
 LEAST_OWN = 0.3
 """Height from which a node's own words have a box."""
 
@@ -55,7 +54,7 @@ MOST_JOINED = 0.1
 class Box(NamedTuple):
     """A rectangle of the figure. rest: nodes that are joined in it; none in the box of a node.
 
-    is_own: what a node has besides the boxes of its children, which stand above it.
+    is_own: whether it stands for what a node has besides its children, whose boxes are above it.
     """
 
     node: int
@@ -266,18 +265,20 @@ def _draw_joined(
 ) -> None:
     told = f"and {len(box.rest)} more"
     names = "; ".join(visible(view.called(tree, node, vocab)) for node in box.rest)
-    fill = JOINED if hue is None else _colour(hue[0], *PALE)
-    _draw_faint(svg, box, fill, f"{told}: {names}", told)
+    _draw_faint(svg, box, hue, f"{told}: {names}", told)
 
 
 def _draw_own(svg: Element, tree: Tree, box: Box, hue: tuple[float, int] | None) -> None:
     """Draw what a node has besides its children: its own words, and those of hidden topics."""
-    fill = JOINED if hue is None else _colour(hue[0], *PALE)
     title = f"own words of [{tree.id_of(box.node)}], and of topics that are not shown"
-    _draw_faint(svg, box, fill, title, "own words")
+    _draw_faint(svg, box, hue, title, "own words")
 
 
-def _draw_faint(svg: Element, box: Box, fill: str, title: str, told: str) -> None:
+def _draw_faint(
+    svg: Element, box: Box, hue: tuple[float, int] | None, title: str, told: str
+) -> None:
+    """Draw a box that is no topic, pale in the hue of its branch."""
+    fill = JOINED if hue is None else _colour(hue[0], *PALE)
     group = _group(svg, box, fill, title)
     if box.height >= LOW:
         at = {"x": _told(box.x + PAD), "y": _told(box.y + min(box.height / 2 + FONT / 3, LEADING))}

@@ -75,7 +75,7 @@ class Shares(NamedTuple):
     arranged topic, that with the largest share; else the main topic (``treeshares.main_rows``);
     -1: none is shown. int64 [n_docs].
 
-    Shares at or below all places would fill more memory than own: they are made for some at a time.
+    Shares at or below all places would fill more memory than own, so they are made when asked for.
     """
 
     own: sparse.csr_array
@@ -108,7 +108,7 @@ def shares_of(run: RunDir, tree: Tree, layout: Layout) -> Shares:
 
 
 def _homes(run: RunDir, tree: Tree, layout: Layout, own: sparse.csr_array, at: I64) -> I64:
-    """Return the places of documents' homes; at: the place of each node of the run."""
+    """Return the home of each document, int64 [n_docs]; at: the place of each node of the run."""
     if run.paths is not None and tree.arrangement is None:
         node = run.paths.node
         deepest = np.where(node >= 0, np.arange(node.shape[1]), -1).max(axis=1, initial=-1)
