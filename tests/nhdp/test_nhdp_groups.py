@@ -183,6 +183,49 @@ def test_groups_are_areas() -> None:
     assert all(len(set(group[first : first + EACH].tolist())) == 1 for first in (0, 2, 4))
 
 
+LINE = np.array([0.0, 1.0, 10.0, 11.0, 13.0, 40.0, 41.0, 60.0])[:, None]
+PAIRS = np.array([0, 0, 1, 1, 1, 2, 2, 3])
+"""Groups of places on a line."""
+
+
+def test_a_large_group_is_divided_where_the_linkage_joined_it_last() -> None:
+    """More than 1.5 times the mean: 0.4 of four groups, but not 0.36; not the next, of 0.25."""
+    share = np.array([0.12, 0.12, 0.1, 0.15, 0.15, 0.12, 0.13, 0.11])
+    found = branching.divided(PAIRS, LINE, share)
+    assert found.tolist() == [0, 0, 1, 1, 4, 2, 2, 3]
+    assert PAIRS.tolist() == [0, 0, 1, 1, 1, 2, 2, 3]
+    less = np.array([0.14, 0.14, 0.1, 0.13, 0.13, 0.12, 0.13, 0.11])
+    assert branching.divided(PAIRS, LINE, less).tolist() == PAIRS.tolist()
+
+
+def test_a_large_branch_is_not_divided() -> None:
+    """Nor does it keep a large group beside it from being divided."""
+    share = np.array([0.01, 0.01, 0.14, 0.14, 0.14, 0.01, 0.01, 0.54])
+    assert branching.divided(PAIRS, LINE, share).tolist() == [0, 0, 1, 1, 4, 2, 2, 3]
+
+
+@pytest.mark.parametrize(("n_inside", "n_groups"), [(2, 6), (3, 7), (6, 8)])
+def test_division_ends_at_eight_groups(n_inside: int, n_groups: int) -> None:
+    """Of five groups one is too large until its large branch is alone, or there are eight."""
+    group = np.repeat(np.arange(5), [n_inside, 2, 2, 2, 2])
+    places = 2.0 ** np.arange(len(group))[:, None]
+    share = np.full(len(group), 0.05)
+    share[:n_inside] = 0.2 / n_inside
+    share[0] += 0.4
+    found = branching.divided(group, places, share)
+    assert len(np.unique(found)) == n_groups
+    assert np.unique(found[group > 0]).tolist() == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(("n_small", "part"), [(4, 0), (5, 1)])
+def test_a_branch_of_nearly_all_of_its_group_takes_up_the_others(n_small: int, part: int) -> None:
+    """With nine tenths of the tokens of the group; the branch of the other group is as it was."""
+    counts = sparse.csr_array(np.array([[40 - n_small, n_small, 20]], float))
+    linked = branching.BranchLinks(counts, np.arange(3))
+    joined = linked.joined(np.array([7, 7, 8]))
+    assert joined.tolist() == [0, part, 2]
+
+
 def test_a_branch_that_has_a_name_is_in_no_group() -> None:
     """Not even where it is of the area of others; and has its seed words to itself."""
     seeds = Seeds(("one",), np.array([0, 1]), np.array([0, 0]), 50)

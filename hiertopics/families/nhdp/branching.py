@@ -49,6 +49,15 @@ FASTER = 5
 """Multiplications of a factorisation that take as long as one responsibility of a pair."""
 
 
+LARGE, MOST_GROUPS = 1.5, 8
+"""A group of several branches that holds more than ``LARGE`` times the tokens of the mean group is
+divided, as long as there are fewer than ``MOST_GROUPS``: a reader finds no one subject in it."""
+
+NEARLY_ALL = 0.9
+"""A branch that holds so much of the tokens of its group takes up the other branches of the group:
+a level above it would divide nothing."""
+
+
 class Effort(NamedTuple):
     """How long branches are looked for.
 
@@ -245,16 +254,57 @@ class BranchLinks:
         places = factors.unit(np.ascontiguousarray(tokens.T @ embedded(counts, effort))[self._rest])
         share = held[self._rest] / max(float(held.sum()), 1.0)
         self._places = factors.unit(places - factor_kernels.product(share[None], places))
+        self._share = share
 
     def groups(self, n_groups: int | None = None) -> I64:
         """Return the group of each branch, int64 [n_branches], by Ward's linkage.
 
-        n_groups: besides those of names; None: the root of the number of branches, and one more.
+        n_groups: besides those of names; None: the root of the number of branches, and one more,
+        after which large groups are divided.
         """
-        n_groups = round(len(self._rest) ** 0.5) + 1 if n_groups is None else max(n_groups, 1)
+        if n_groups is None:
+            few = clusters(self._places, round(len(self._rest) ** 0.5) + 1)
+            labels = divided(few, self._places, self._share)
+        else:
+            labels = clusters(self._places, max(n_groups, 1))
         found = np.arange(self._n_branches)
-        found[self._rest] = self._n_branches + clusters(self._places, n_groups)
+        found[self._rest] = self._n_branches + labels
         return found
+
+    def joined(self, group: I64) -> I64:
+        """Return the branch that each branch is part of, int64 [n_branches], mostly itself.
+
+        group: int64 [n_branches], of each branch. In a group of which one branch holds
+        ``NEARLY_ALL``, all are part of that branch.
+        """
+        found = np.arange(self._n_branches)
+        share = np.zeros(self._n_branches)
+        share[self._rest] = self._share
+        for name in np.unique(group[self._rest]):
+            inside = np.flatnonzero(group == name)
+            largest = inside[share[inside].argmax()]
+            if share[largest] >= NEARLY_ALL * share[inside].sum():
+                found[inside] = largest
+        return found
+
+
+def divided(group: I64, places: F64, share: F64) -> I64:
+    """Return the groups after large ones were divided, int64 [n].
+
+    The largest group is divided into the two that the linkage joined last, then the largest of all
+    again. group: int64 [n], of each branch, numbered from 0; places: float64 [n, k]; share:
+    float64 [n], of the tokens.
+    """
+    group, most = group.copy(), LARGE / (group.max(initial=0) + 1)
+    while group.max(initial=0) + 1 < MOST_GROUPS:
+        held = np.bincount(group, share)
+        held[np.bincount(group) < 2] = 0.0
+        largest = int(held.argmax())
+        if held[largest] <= most:
+            break
+        inside = np.flatnonzero(group == largest)
+        group[inside[clusters(places[inside], 2) == 1]] = group.max() + 1
+    return group
 
 
 def embedded(counts: sparse.csr_array, effort: Effort = WHOLE) -> F64:

@@ -194,7 +194,8 @@ def grouped(
     described = Features(flat, counts)
     cuts, least = settings.model.branches, settings.model.least_children
     if cuts == "auto":
-        return flat, find_grouped(inside, linked.groups(), described, n_named, least)
+        group = linked.groups()
+        return flat, find_grouped(linked.joined(group)[inside], group, described, n_named, least)
     levels = [n for n in cuts if 1 < n < len(flat.phi)]
     middle = levels.index(n_branches) if n_branches in levels else 0
     groups = [linked.groups(n - n_named) for n in levels[:middle]]
