@@ -208,7 +208,7 @@ def test_a_large_branch_is_not_divided() -> None:
 def test_division_ends_at_eight_groups(n_inside: int, n_groups: int) -> None:
     """Of five groups one is too large until its large branch is alone, or there are eight."""
     group = np.repeat(np.arange(5), [n_inside, 2, 2, 2, 2])
-    places = 2.0 ** np.arange(len(group))[:, None]
+    places = np.exp2(np.arange(len(group)))[:, None]
     share = np.full(len(group), 0.05)
     share[:n_inside] = 0.2 / n_inside
     share[0] += 0.4
