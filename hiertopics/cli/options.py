@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 MOST_CHANGES = 12
 F = TypeVar("F", bound=Callable[..., Any])
+Runs = TypeVar("Runs", str, tuple[str, ...])
 
 READING = {
     "vocab": ("FILE", "Vocabulary file."),
@@ -358,6 +359,38 @@ def tell(message: str) -> None:
 run_argument = click.argument("run", required=False, type=RUN)
 
 
+def _require_first(ctx: click.Context, _: click.Parameter, paths: Runs) -> Runs:
+    """Return ``paths``; raises NoRunError where the first is no run."""
+    _refuse_no_run(ctx, paths[:1] if isinstance(paths, tuple) else (paths,))
+    return paths
+
+
+def _require_any(ctx: click.Context, _: click.Parameter, paths: Runs) -> Runs:
+    """Return ``paths``; raises NoRunError where none of them is a run."""
+    _refuse_no_run(ctx, paths)
+    return paths
+
+
+def _refuse_no_run(ctx: click.Context, paths: Sequence[str]) -> None:
+    """Raise NoRunError where no path is a run; a shell that completes a line is not told."""
+    if ctx.resilient_parsing or not paths:
+        return
+    from hiertopics.runs.rundir import RunDir
+
+    if not any(RunDir(path).exists for path in paths):
+        RunDir.open(paths[0])
+
+
+needed_run_argument = click.argument("run", type=RUN, callback=_require_first)
+"""RUN, which must be a run: click refuses another path before the command imports anything."""
+
+
+def runs_argument(*, required: bool, one_is_enough: bool = False) -> Callable[[F], F]:
+    """Return the argument RUNS, of which the first must be a run, or any if one is enough."""
+    callback = _require_any if one_is_enough else _require_first
+    return click.argument("runs", nargs=-1, required=required, type=RUN, callback=callback)
+
+
 def chosen_run(path: str | None) -> RunDir:
     """Return the run at ``path``, or the newest under runs/, which stderr then names."""
     from hiertopics.runs.rundir import RunDir
@@ -371,14 +404,6 @@ def chosen_run(path: str | None) -> RunDir:
         tell(f"note: {other.path} is newer, but has no model yet: {_why_no_model(other)}")
     tell(f"run: {run.path}")
     return run
-
-
-def refuse_no_run(*paths: str) -> None:
-    """Raise NoRunError where there is a run at none of these, before anything slow is imported."""
-    from hiertopics.runs.rundir import RunDir
-
-    if paths and not any(RunDir(path).exists for path in paths):
-        RunDir.open(paths[0])
 
 
 def _why_no_model(run: RunDir) -> str:
