@@ -250,8 +250,9 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
 
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
     """Return the lower bound of the log evidence, with the concentrations' Gamma(1, 1) priors."""
-    concentrations = (state.alpha_doc, state.alpha_group, state.gamma)
-    total = -CONCENTRATION_PRIOR.rate * sum(concentrations) + _word_evidence(state, state.word_mass)
+    concentrations = np.array([state.alpha_doc, state.alpha_group, state.gamma])
+    total = CONCENTRATION_PRIOR.log_density_of_all(concentrations)
+    total += _word_evidence(state, state.word_mass)
     total += _break_documents(state, data)[0].bound
     total += _break_groups(state, data).bound + _break_corpus(state).bound
     option = state.option
@@ -362,8 +363,7 @@ def _best(value: float, sticks: LevelSticks) -> float:
     """Return the mode of a concentration given its sticks under the Gamma prior."""
     if not sticks.number:
         return value
-    shape, rate = CONCENTRATION_PRIOR
-    return (shape - 1.0 + sticks.number) / (rate - sticks.taken)
+    return CONCENTRATION_PRIOR.posterior(sticks.number, -sticks.taken).mode
 
 
 def _word_evidence(state: State, word_mass: float) -> float:
