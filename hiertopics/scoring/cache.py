@@ -15,6 +15,7 @@ from scipy import sparse
 from hiertopics.base import seeds
 from hiertopics.base.arrays import F64, I64, Bools, Ints
 from hiertopics.base.errors import UsageError
+from hiertopics.base.stretches import rows_of
 from hiertopics.corpus.holdouts.partition import OBSERVED, draw_tokens
 from hiertopics.numeric.pitman_yor import (
     DISCOUNTS,
@@ -210,7 +211,7 @@ def score_foreign(
 
 def _at_cells(chances: F64) -> AtCells:
     def at(counts: sparse.csr_array) -> F64:
-        rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+        rows = rows_of(counts.indptr)
         return np.asarray(chances[rows, counts.indices], np.float64)
 
     return at
@@ -264,7 +265,7 @@ def _places(trial: Trial) -> I64:
 
 
 def _rows_of(counts: sparse.csr_array) -> I64:
-    return np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    return rows_of(counts.indptr)
 
 
 def _sums(counts: sparse.csr_array, values: F64 | Ints) -> F64:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from hiertopics.base.arrays import F32, F64, I32, I64
 from hiertopics.base.axes import Axes
 from hiertopics.base.room import beside
+from hiertopics.base.stretches import ends_of
 from hiertopics.contract import Context, Engine, Shared
 from hiertopics.families.hdp import block_kernels as kernels
 from hiertopics.families.hdp.block_kernels import (
@@ -386,7 +387,7 @@ class CountChanges:
 def _lists(piece: Piece, n_topics: int, dtype: np.dtype[Any]) -> DocumentLists:
     """Return memory for the largest block."""
     n_docs = int(np.diff(piece.block_doc).max(initial=0))
-    rooms = np.concatenate([[0], np.cumsum(room_of(np.diff(piece.doc_ptr), n_topics))])
+    rooms = ends_of(room_of(np.diff(piece.doc_ptr), n_topics))
     room = int(np.diff(rooms[piece.block_doc]).max(initial=0))
     return DocumentLists(
         np.empty(n_docs, np.int64),

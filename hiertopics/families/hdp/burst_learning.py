@@ -18,6 +18,7 @@ import numpy as np
 from scipy.special import digamma
 
 from hiertopics.base.arrays import F64, I32, I64, Floats
+from hiertopics.base.stretches import ends_of
 from hiertopics.contract.model import Context
 from hiertopics.families.flat import burst_kernels
 from hiertopics.families.flat.burst_kernels import TableRule
@@ -120,7 +121,7 @@ def likelihood(
     chances: p_w of the words of each document.
     """
     seen = [part.seen > 0 for part in parts]
-    starts = np.append(0, np.cumsum([int(each.sum()) for each in seen]))
+    starts = ends_of([int(each.sum()) for each in seen])
     counts = np.concatenate([part.seen[each] for part, each in zip(parts, seen, strict=True)])
     of_seen = np.concatenate([p[each] for p, each in zip(chances, seen, strict=True)])
     doc_of = np.repeat(np.arange(len(parts)), [len(part.words) for part in parts])

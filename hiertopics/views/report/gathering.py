@@ -13,6 +13,7 @@ from scipy import sparse
 from hiertopics import __version__
 from hiertopics.base.arrays import F64, I64
 from hiertopics.base.errors import UsageError
+from hiertopics.base.stretches import ends_of
 from hiertopics.contract import registry
 from hiertopics.corpus.corpora.dataset import corpus_name
 from hiertopics.corpus.data import ROOT, Tags, Tree, groups_of, hidden_nodes, in_order, support_told
@@ -405,7 +406,7 @@ class _Gathering:
         word = number[found.word]
         order = np.lexsort((word, doc))
         word = word[order]
-        begins = np.concatenate([[0], np.cumsum(found.n)])[:-1]
+        begins = ends_of(found.n)[:-1]
         steps = np.diff(word, prepend=0)
         starts = begins[found.n > 0]
         steps[starts] = word[starts]
