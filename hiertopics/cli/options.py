@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 MOST_CHANGES = 12
 F = TypeVar("F", bound=Callable[..., Any])
-Runs = TypeVar("Runs", str, tuple[str, ...])
 
 READING = {
     "vocab": ("FILE", "Vocabulary file."),
@@ -359,36 +358,39 @@ def tell(message: str) -> None:
 run_argument = click.argument("run", required=False, type=RUN)
 
 
-def _require_first(ctx: click.Context, _: click.Parameter, paths: Runs) -> Runs:
-    """Return ``paths``; raises NoRunError where the first is no run."""
-    _refuse_no_run(ctx, paths[:1] if isinstance(paths, tuple) else (paths,))
-    return paths
+def needed_run_argument(command: F) -> F:
+    """Add RUN, which must be a run: ``command`` is not called, and imports nothing, without one."""
 
+    @click.argument("run", type=RUN)
+    @wraps(command)
+    def with_run(*args: Any, run: str, **options: Any) -> Any:
+        _refuse_no_run(run)
+        return command(*args, run=run, **options)
 
-def _require_any(ctx: click.Context, _: click.Parameter, paths: Runs) -> Runs:
-    """Return ``paths``; raises NoRunError where none of them is a run."""
-    _refuse_no_run(ctx, paths)
-    return paths
-
-
-def _refuse_no_run(ctx: click.Context, paths: Sequence[str]) -> None:
-    """Raise NoRunError where no path is a run; a shell that completes a line is not told."""
-    if ctx.resilient_parsing or not paths:
-        return
-    from hiertopics.runs.rundir import RunDir
-
-    if not any(RunDir(path).exists for path in paths):
-        RunDir.open(paths[0])
-
-
-needed_run_argument = click.argument("run", type=RUN, callback=_require_first)
-"""RUN, which must be a run: click refuses another path before the command imports anything."""
+    return cast(F, with_run)
 
 
 def runs_argument(*, required: bool, one_is_enough: bool = False) -> Callable[[F], F]:
-    """Return the argument RUNS, of which the first must be a run, or any if one is enough."""
-    callback = _require_any if one_is_enough else _require_first
-    return click.argument("runs", nargs=-1, required=required, type=RUN, callback=callback)
+    """Return the argument RUNS, the first of which must be a run, or any if one is enough."""
+
+    def add(command: F) -> F:
+        @click.argument("runs", nargs=-1, required=required, type=RUN)
+        @wraps(command)
+        def with_runs(*args: Any, runs: tuple[str, ...], **options: Any) -> Any:
+            _refuse_no_run(*runs[: None if one_is_enough else 1])
+            return command(*args, runs=runs, **options)
+
+        return cast(F, with_runs)
+
+    return add
+
+
+def _refuse_no_run(*paths: str) -> None:
+    """Raise NoRunError where none of the paths that a command got is a run."""
+    from hiertopics.runs.rundir import RunDir
+
+    if paths and not any(RunDir(path).exists for path in paths):
+        RunDir.open(paths[0])
 
 
 def chosen_run(path: str | None) -> RunDir:
