@@ -185,7 +185,7 @@ def _labels(run: Any) -> Any:
 
 
 def _show(result: Any, price: Any) -> None:
-    """Print the tree, what was done, where it lies and what to do next on stderr."""
+    """Print the tree, the outcome, the folder of the run and the next commands on stderr."""
     from hiertopics.base.units import format_duration
     from hiertopics.corpus.data import hidden_nodes, in_order, support_lacks
     from hiertopics.corpus.data.support import support_sentence, without_sentence

@@ -65,7 +65,7 @@ OPTION_SECTIONS = {
     "Time and machines": ("time_limit", "workers", "memory", "cluster"),
     "Output": ("run", "output", "report", "form", "as_json", "quiet"),
 }
-"""Options that many commands have, by what they are for; what is not here comes first."""
+"""Sections of the help and their options; other options come before these sections."""
 
 
 class SectionedCommand(HintingCommand):
@@ -144,7 +144,7 @@ def forms(*others: str) -> Callable[[F], F]:
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="JSON Lines on stdout.")
-"""Of commands that say where what they wrote lies; those that show records have ``forms``."""
+"""The option --json of commands that print a path; commands that show records have ``forms``."""
 
 config_option = click.option("-c", "--config", metavar="FILE", help="YAML config.")
 
@@ -298,7 +298,7 @@ def put(text: str, *, nl: bool = True) -> None:
 
 @contextmanager
 def _answering() -> Iterator[None]:
-    """Raise OutputError where stdout refuses what is written to it; a reader that has gone, not."""
+    """Raise OutputError where writing to stdout fails, unless the reader has gone."""
     try:
         yield
     except BrokenPipeError:
@@ -423,7 +423,7 @@ def newest_node(run: str | None, node: int | None) -> tuple[str | None, int | No
 
 
 def is_node(run: str) -> bool:
-    """Return whether what stands in the place of RUN is the number of a node: no path has it."""
+    """Return whether the value for RUN is the number of a node: a number that is no path."""
     from pathlib import Path
 
     return run.isascii() and run.isdigit() and not Path(run).exists()

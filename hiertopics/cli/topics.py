@@ -178,7 +178,7 @@ def _chart(rows: list[dict[str, Any]], by: str) -> str:
 
 
 def _topics(rows: list[dict[str, Any]], with_documents: bool) -> Grid:
-    """Return one line per topic: what it and the topics below it have, its own share, words."""
+    """Return a line per topic: the share at or below it, its own share, and its words."""
     from hiertopics.runs.rows import listed
     from hiertopics.views.render.records import to_table
 

@@ -30,7 +30,7 @@ from hiertopics.numeric.pitman_yor_kernels import MeanTables, seat
 from hiertopics.scoring.scores import Score, log_likelihoods, pool
 
 SEEN, TRAINING, MARGINAL = "seen", "training", "marginal"
-"""What discount and concentration are learned from (theory/bursts 5)."""
+"""Sources from which discount and concentration are learned (theory/bursts 5)."""
 
 FEWEST = 5
 """Tokens of a document that takes part in learning."""
@@ -45,7 +45,7 @@ AtCells = Callable[[sparse.csr_array], F64]
 """From counts, a row per document, to p_w of each stored entry, float64 [nnz]."""
 
 Mixture = Callable[[I64, sparse.csr_array], AtCells]
-"""From numbers of documents and what is seen of each of them to their p_w."""
+"""Takes numbers of documents and their seen tokens; returns their p_w."""
 
 
 class Trial(NamedTuple):

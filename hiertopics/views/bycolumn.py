@@ -214,7 +214,7 @@ def _fill(
     below: F64,
     columns: slice,
 ) -> None:
-    """Put in what some nodes have of each value. below: [n_docs, n_nodes]. docs: of each value."""
+    """Fill in shares of some nodes by value. below: [n_docs, n_nodes]. docs: of each value."""
     whole = _sums(times, np.arange(len(below)), below)
     all_mass = times.sum(axis=1, dtype=np.float64)[:, None]
     for value, own in enumerate(docs):

@@ -50,7 +50,7 @@ class Checked:
 
 
 class _EnoughProblemsError(Exception):
-    """As many problems have been found as were asked for."""
+    """The requested number of problems has been found."""
 
 
 class _Problems:

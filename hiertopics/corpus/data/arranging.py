@@ -97,7 +97,7 @@ def arrange(tree: Tree, members: Bools, context: F64 | None = None) -> Tree:
 
 
 def _support_of_topics(tree: Tree, topics: I64, n_above: int) -> NodeSupport | None:
-    """Return the support of topics where they stand now; what is above them has none."""
+    """Return the support of topics by their present rows; the nodes above them have none."""
     if tree.transfer is None:
         return None
     documents, words = tree.transfer[:2]

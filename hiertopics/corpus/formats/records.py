@@ -34,9 +34,9 @@ DEFAULT_TEXT_FIELD = "text"
 JSON = (str, int, float, list, dict, type(None))
 HTML = (".html", ".htm")
 SUFFIXES = ((".txt",), (*HTML, ".md", ".rst"))
-"""Of files in a folder that are texts; the second ones where there are none of the first."""
+"""Suffixes of texts in a folder; the second group counts if no file has a suffix of the first."""
 NOT_READ = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".pdf", ".docx", ".gz")
-"""Of files in a folder of texts that may hold documents too, but are not read."""
+"""Suffixes of files that may hold documents, too, but are not read in a folder of texts."""
 LONGEST_FIELD = 2**31 - 1
 OLDER_ENCODING = "cp1252"
 ENCODING = f"name its encoding, as -s data.encoding={OLDER_ENCODING}, or convert it first"
@@ -52,7 +52,7 @@ TEXTUAL = (
 )
 """Fields that often hold the text, the likeliest first; in small letters."""
 MIXED = f"utf-8,{OLDER_ENCODING}"
-"""What reads files of both encodings: each line in the first one that fits."""
+"""The value of data.encoding that reads files of both encodings, line by line."""
 NAMED = 3
 """Files that a message names, of those with the same fault."""
 PLAIN_NAME = re.compile(r"[\w.:-]{1,40}")
@@ -72,7 +72,7 @@ class Record(NamedTuple):
     groups: Sequence[str] | None = None
     labels: Sequence[str] | None = None
     others: Mapping[str, Any] = MappingProxyType({})
-    """What else is known of it, by field; None where nothing is."""
+    """Values of its other fields, by field; None where a field has no value."""
     named_by: str | None = None
     """The field that ``doc_id`` comes from, where none was asked for."""
     missing: bool = False
@@ -209,7 +209,7 @@ def _line_records(source: Source) -> Iterator[Record]:
 
 
 def _paragraph_records(source: Source) -> Iterator[Record]:
-    """Yield what stands between blank lines of a text file as a document."""
+    """Yield each block between blank lines of a text file as a document."""
     _refuse_fields(source, "a text file")
     held: list[str] = []
     for text in _text_rows(source):
@@ -308,7 +308,7 @@ def _other_delimiter(source: Source, row: str) -> str | None:
 
 
 def settings_found(source: Source) -> dict[str, Any]:
-    """Return what a table needs to be read, of ``delimiter`` and ``encoding``, and does not have.
+    """Return values of ``delimiter`` and ``encoding`` that a table needs and that are not set.
 
     They are those that the messages about its header and its bytes name. A text file without
     columns, or a folder of texts, needs an encoding alone, and a file that cannot be read nothing.

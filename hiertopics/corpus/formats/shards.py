@@ -49,7 +49,7 @@ PART_PAIRS = 1 << 23
 """Pairs of a part, a longer document apart: 64 MiB."""
 
 NAME = re.compile(r"[a-z0-9_]+(\.[a-z]+)+")
-"""Of a file in the folder."""
+"""The pattern of names of files in the folder."""
 
 READ_BYTES = 1 << 20
 SIZES = ("n_docs", "n_words", "n_pairs", "n_tokens")

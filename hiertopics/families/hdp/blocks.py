@@ -52,7 +52,7 @@ CHANGES_AT_ONCE = 1 << 20
 """Changes of n_wk that are written before they are put away."""
 
 LISTED_BYTES = 12
-"""What a change takes in a list; in a table of all cells it takes 4."""
+"""Bytes of a change in a list; in a table of all cells it takes 4."""
 
 DENSE_CELLS = 1 << 18
 """Counts of documents by topic that are in memory at a time."""
@@ -414,7 +414,7 @@ def _scratch(sweep_input: BlockSweepInput, n_topics: int) -> BlockScratch:
 
 
 def _found(n_topics: int, n_tokens: int, most: int) -> SweepOutput:
-    """Return room for what a sweep over so many tokens says. most: changes of the largest block."""
+    """Return arrays for the results of a sweep. most: changes of the largest block."""
     n_changes = min(2 * n_tokens, max(most, CHANGES_AT_ONCE))
     return SweepOutput(
         np.zeros((n_topics, SMALL), np.int64),

@@ -58,7 +58,7 @@ class AsideDocument(NamedTuple):
 
 
 Place = Callable[[AsideDocument], F64]
-"""Returns p_w of each word of a document, float64 [n_pairs], placed by what is seen of it."""
+"""Returns p_w of each word of a document, float64 [n_pairs], placed by its seen tokens."""
 
 
 def is_due(iteration: int, plan: BurstPlan | Repeats) -> bool:
@@ -87,7 +87,7 @@ def parted(words: I32, counts: I64, doc: int, context: Context) -> AsideDocument
 
 
 def place(part: AsideDocument, phi: Floats, doc_prior: Floats, seating: TableRule) -> F64:
-    """Return p_w of each word of a document, placed by what is seen of it, topics held.
+    """Return p_w of each word of a document, placed by its seen tokens with topics held.
 
     phi: p(w | topic) of its words [n_pairs, T]. doc_prior: pseudo-counts [T].
     """

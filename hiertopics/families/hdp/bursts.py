@@ -107,7 +107,7 @@ def planned(data: Data, settings: Any, n_iterations: int) -> Data:
 def begin_iteration(
     state: Any, data: Data, pseudo_counts: PseudoCounts, context: Context, changes: DocumentMoves
 ) -> None:
-    """Put documents aside, begin to refit tables, or let documents join: where it is time."""
+    """Put documents aside, begin to refit tables, or let documents join, by the iteration."""
     plan = bursty.plan_of(data)
     if state.burst_stage == HELD:
         return

@@ -27,7 +27,7 @@ WEIGHTS: tuple[Callable[[F64], F64], ...] = (
     lambda tokens: 1 + factors.logarithms(tokens),
     lambda tokens: tokens,
 )
-"""What a word that a document has so many tokens of counts there: presence, damped, counts."""
+"""Weights of a word in a document by its number of tokens: presence, damped, counts."""
 
 PRIOR = 1e-3
 """Tokens that a document has of each branch besides its own, where branches are linked."""
@@ -39,7 +39,7 @@ SHARPNESS = 2
 """The power of theta by which pairs belong to branches, where topics are found within them."""
 
 CHANCE = 1e-12
-"""Of a word in a branch that does not have it."""
+"""Probability of a word in a branch without a token of it."""
 
 
 EVERY = 10

@@ -31,7 +31,7 @@ FEWEST_TOPICS = 200
 """Where the words of a corpus allow fewer, no branches are found first: the tree is cut at gaps."""
 
 SMALLEST = 1e-3
-"""What a document has of every topic, or cluster, besides its tokens."""
+"""Pseudo-count of every topic, or cluster, in a document."""
 
 WORD_FLOOR = 1e-6
 

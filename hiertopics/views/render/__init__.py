@@ -62,7 +62,7 @@ class View(NamedTuple):
     root: int = ROOT
 
     def roots(self, tree: Tree) -> list[int]:
-        """Return the nodes at the top of what is shown."""
+        """Return the topmost nodes of the view."""
         found: list[int] = self.children(tree, ROOT).tolist()
         return found if self.root == ROOT else [self.root]
 

@@ -14,7 +14,7 @@ PANELS = 4
 """Topics that stand beside each other."""
 
 WIDTH, HEIGHT = 220, 130
-"""Of a topic's panel, in pixels."""
+"""Size of a topic's panel, in pixels."""
 
 
 def to_vega_lite(rows: Sequence[Mapping[str, Any]], column: str) -> dict[str, Any]:
@@ -84,7 +84,7 @@ TOLD = [
     {"field": "n_docs", "type": "quantitative", "title": "documents at the topic"},
     {"field": "of", "type": "quantitative", "title": "documents of the value"},
 ]
-"""What a reader sees who points at a mark."""
+"""Fields of the tooltip of a mark."""
 
 
 FEW_DOCUMENTS = 5

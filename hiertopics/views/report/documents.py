@@ -193,7 +193,7 @@ def _joined(parts: list[ShareEntries]) -> ShareEntries:
 
 
 def rest_of(shares: Shares, entries: ShareEntries, layout: Layout) -> ShareEntries:
-    """Return what the kept shares lack at nodes with nodes below, so that sums there are true.
+    """Return the differences between true shares at or below inner nodes and sums of kept ones.
 
     The share of a document at or below such a node is the sum of its kept shares there and of its
     rests there; it differs from the true one by at most one unit. A rest may be below 0.

@@ -73,7 +73,7 @@ NAMES = "name"
 """The column of metadata that holds what documents are called."""
 
 SPARE = 1000
-"""Bytes for what is said to be left out."""
+"""Bytes for the sentences on parts that are left out."""
 
 
 class ReportRequest(NamedTuple):
@@ -129,7 +129,7 @@ def gather(run: RunDir, other: RunDir | None, request: ReportRequest, overhead: 
 
 
 class _Gathering:
-    """One report in the making: what is needed more than once, and what had to be left out."""
+    """The parts of one report while they are made, and the sentences on parts that are left out."""
 
     def __init__(self, run: RunDir, other: RunDir | None, request: ReportRequest) -> None:
         self.run, self.other, self.request = run, other, request
@@ -146,7 +146,7 @@ class _Gathering:
 
     @cached_property
     def known(self) -> TrainingDocuments:
-        """What the run's corpus says of its documents; --side name gives them other names."""
+        """Training documents as the run's corpus has them; --side name gives them other names."""
         known = known_documents(self.run)
         if (given := self.tags.pop(NAMES, None)) is not None:
             known = known._replace(names=list(map(" ".join, given.by_row)))
@@ -168,7 +168,7 @@ class _Gathering:
         return list(zip(fewest, [words, words // 2, 8, 8, 8, 8, 8], strict=True))
 
     def put_tree(self, box: PackingBox, min_docs: int, n_words: int) -> None:
-        """Put in what a report cannot do without."""
+        """Add the parts that every report needs."""
         run, tree = self.run, self.tree
         self.left_out.clear()
         layout = lay_out(tree, min_docs)
@@ -233,7 +233,7 @@ class _Gathering:
             box.put("groups", groups)
 
     def put_documents(self, box: PackingBox) -> None:
-        """Put in as much of the documents as there is space for, the most wanted first."""
+        """Add as many parts of documents as there is space for, the most important first."""
         n_docs = len(self.placed.shares.home)
         every = np.arange(n_docs)
         plans: list[tuple[str, Callable[[], Any]]] = []
@@ -265,7 +265,7 @@ class _Gathering:
         return [self.ranked.parts.get(row, ()) for row in layout.rows.tolist()]
 
     def _part(self, run: RunDir, tree: Tree) -> Tree:
-        """Return what the report shows of a run's tree."""
+        """Return the part of a run's tree that the report shows."""
         if self.request.supported is not None and run is self.run:
             tree = supported_part(run, tree, self.request.supported)
         return tree if self.request.cut is None else in_levels(tree, parse_cut(self.request.cut))
@@ -277,7 +277,7 @@ class _Gathering:
         plans: Iterable[tuple[str, Callable[[], Any]]],
         nothing: str,
     ) -> str | None:
-        """Put in a part as the first plan that fits makes it, and say what is left out."""
+        """Add a part by the first plan that fits, and note the parts that are left out."""
         said = box.put_first(name, plans)
         if said != "":
             self.left_out.append(f"{said or nothing}: {self.limit}")
@@ -325,7 +325,7 @@ class _Gathering:
         self._put(box, "columns", plans, "metadata are left out")
 
     def _put_lead(self, box: PackingBox) -> None:
-        """Put in the paragraph above the map."""
+        """Add the paragraph above the map."""
         tags = {**self.known.tags, **self.tags}
         tree, layout, shares = self.placed
         nouns = "words" if tree.vectors is None else "rows"
@@ -350,7 +350,7 @@ class _Gathering:
         self._put(box, "comparison", plans, "the comparison is left out")
 
     def _put_texts(self, box: PackingBox) -> None:
-        """Put in how the texts of documents begin; of all, or of the first ones."""
+        """Add the beginnings of texts of all documents, or of the first ones."""
         if self.known.snippets is None:
             return
         plans: list[tuple[str, Callable[[], Any]]] = [("", partial(self._texts, None))]
@@ -371,7 +371,7 @@ class _Gathering:
         ]
 
     def _put_contents(self, box: PackingBox) -> None:
-        """Put in the words of documents; all of each, or fewer, or those of the first ones."""
+        """Add the words of documents: all words, fewer, or only those of the first documents."""
         if self.known.counts is None or self.tree.vectors is not None:
             return
         plans: list[tuple[str, Callable[[], Any]]] = [
@@ -387,7 +387,7 @@ class _Gathering:
         self._put(box, "contents", plans, "words of documents are left out")
 
     def _contents(self, first: int | None, most: int) -> dict[str, Any]:
-        """Return the part ``contents``: words by document, told by their difference in number."""
+        """Return the part ``contents``: words by document, as differences of their numbers."""
         counts = self.known.counts
         assert counts is not None
         tree, layout, shares = self.placed

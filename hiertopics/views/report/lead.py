@@ -51,7 +51,7 @@ class LeadInput(NamedTuple):
 
     @property
     def hidden(self) -> Bools:
-        """Which rows of the tree are hidden, bool [n_nodes]."""
+        """Whether each row of the tree is hidden, bool [n_nodes]."""
         return hidden_nodes(self.tree, self.labels)
 
 
@@ -214,7 +214,7 @@ def _bins_of(tags: Tags) -> _Bins | None:
 
 
 def _over(name: str, bins: _Bins, branches: I64, below: F64) -> list[Piece]:
-    """Return what grew most, and what shrank, between the earlier and the later half.
+    """Return the branches that grew and shrank most from the earlier to the later half.
 
     Where the share of a branch turned, the bin where it turned is named in place of the halves.
     """
@@ -266,7 +266,7 @@ def _turn(bins: _Bins, share: F64, sign: int) -> str | None:
 def _between(
     name: str, tags: Tags, members: sparse.csr_array, used: I64, branches: I64, below: F64
 ) -> list[Piece]:
-    """Return the group and the branch that are furthest above what others have of it."""
+    """Return the group that exceeds others most in its share of a branch, and the branch."""
     best: tuple[float, list[Piece]] = (STANDARD_ERRORS, [])
     columns = sparse.csc_array(members)
     for value in used.tolist():

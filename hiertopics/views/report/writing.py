@@ -32,7 +32,7 @@ N_CALLED = 5
 """Words that a topic is called by in the paragraph above the map."""
 
 SUFFIXES = ("", ".html", ".htm")
-"""Of names that a page may have."""
+"""Suffixes that the name of a page may have."""
 PLAIN_PART = 0.1
 """Part of the largest page up to which the list for paper holds the nodes of few documents, too."""
 

@@ -289,7 +289,7 @@ def _lots(n_columns: float) -> int:
 
 
 COUNTED = ("n_dl", "n_wk", "n_k", "parent", "visits")
-"""What follows from paths and levels."""
+"""Fields that follow from paths and levels."""
 
 
 class Tries(NamedTuple):
