@@ -9,6 +9,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hiertopics.views.render import FEW_DOCUMENTS
+
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 PANELS = 4
 """Topics that stand beside each other."""
@@ -86,9 +88,6 @@ TOLD = [
 ]
 """Fields of the tooltip of a mark."""
 
-
-FEW_DOCUMENTS = 5
-"""Documents of a value below which its share is chance."""
 
 POINT = {"type": "point", "filled": True}
 PALE = {"condition": {"test": f"datum.of < {FEW_DOCUMENTS}", "value": 0.35}, "value": 1}

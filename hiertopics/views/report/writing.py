@@ -18,7 +18,7 @@ from hiertopics.corpus.formats.trust import trusts
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.views.levels import in_levels, parse_cut, supported_part
-from hiertopics.views.render import View, few_documents
+from hiertopics.views.render import FEW_DOCUMENTS, View, few_documents
 from hiertopics.views.render.trees import to_lists
 from hiertopics.views.report.gathering import ReportRequest, gather
 from hiertopics.views.report.lead import lead_text
@@ -192,7 +192,8 @@ def html_of(title: str, about: str, plain: str, texts: Mapping[str, str]) -> str
 
 
 def _script() -> str:
-    return f'"use strict";\n(() => {{\n{_joined(SCRIPTS, ".js")}}})();\n'
+    passed = f"const FEW_DOCUMENTS = {FEW_DOCUMENTS};\n"
+    return f'"use strict";\n(() => {{\n{passed}{_joined(SCRIPTS, ".js")}}})();\n'
 
 
 def _joined(names: tuple[str, ...], suffix: str) -> str:
