@@ -158,30 +158,35 @@ def _folder(source: Source) -> Iterator[Record]:
     _refuse_fields(source, "a folder of text files")
     found = {path.relative_to(source.path).as_posix(): path for path in _texts(source.path)}
     text_of_page = main_text_of_html if source.html == "main" else text_of_html
-    for name in sorted(found):
+    names = sorted(found)
+    for place, name in enumerate(names):
         if not found[name].is_file():  # a pipe or a device may never end
             raise DataError(found[name], "is no regular file; take it out of the folder")
         suffix = Path(name).suffix
         try:
             text = "\n".join(lines(found[name], encoding=source.encoding, advice=ENCODING))
         except DataError as error:
-            raise _of_all_files(error, source, [found[name] for name in sorted(found)]) from None
+            later = [found[name] for name in names[place + 1 :]]
+            raise _of_all_files(error, source, [found[name], *later], len(names)) from None
         called = in_letters(name.removesuffix(suffix))
         yield Record(text_of_page(text) if suffix in HTML else text, called)
 
 
-def _of_all_files(error: DataError, source: Source, paths: Sequence[Path]) -> DataError:
-    """Return the error of a file in another encoding with the number of such files of a folder."""
+def _of_all_files(
+    error: DataError, source: Source, paths: Sequence[Path], n_files: int
+) -> DataError:
+    """Return the error of a file in another encoding with the number of such files of a folder.
+
+    paths: the file, and those after it; the files before it are in the encoding.
+    """
     fault, ends, _ = error.what.partition(f"; {ENCODING}")
     if not ends:
         return error
-    misread = [
-        path.relative_to(source.path).as_posix()
-        for path in paths
-        if path.is_file() and not _is_read(path, source.encoding)
-    ]
+    first, *later = paths
+    others = [path for path in later if path.is_file() and not _is_read(path, source.encoding)]
+    misread = [path.relative_to(source.path).as_posix() for path in (first, *others)]
     few = ", ".join(map(shown, misread[:NAMED])) + ", ..." * (len(misread) > NAMED)
-    told = f"{len(misread)} of {len(paths)} files are like this: {few}"
+    told = f"{len(misread)} of {n_files} files are like this: {few}"
     how = f"-s data.encoding={MIXED} reads both encodings" if source.encoding is None else ENCODING
     return DataError(error.path, f"{fault}; {told}; {how}", error.line)
 
