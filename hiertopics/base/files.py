@@ -47,7 +47,7 @@ MAPPED = 1 << 25
 """Bytes of an array from which it is mapped and not read."""
 
 QUICK, THOROUGH = 1, 6
-"""Efforts of compression: of shares, which hardly shrink, and of columns, which nearly vanish."""
+"""Levels of compression: for shares, which hardly shrink, and for columns, which shrink much."""
 
 LOCAL_LENGTHS = 26
 """Where the header of a part of an archive tells how long its name is, and what follows it."""

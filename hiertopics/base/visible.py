@@ -19,7 +19,7 @@ _STEERING = re.compile(
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
-"""What begins a formula in a spreadsheet, and what is a number all the same."""
+"""Beginnings of formulas in a spreadsheet, and numbers, which may begin like a formula."""
 
 
 def visible(text: str) -> str:

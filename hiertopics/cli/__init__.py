@@ -120,7 +120,7 @@ class LazyGroup(click.Group):
 
 
 LEAST = {"-d": (resource.RLIMIT_DATA, 320 << 20), "-v": (resource.RLIMIT_AS, 640 << 20)}
-"""What libraries and kernels take, by the option of ulimit that limits it, in bytes."""
+"""Memory that libraries and kernels take, in bytes, by the option of ulimit that limits it."""
 
 
 def _require_memory() -> None:
@@ -170,7 +170,7 @@ class _Lenient:
             self._stream.flush()
 
     def finish(self) -> None:
-        """Flush; what stands in the way then goes nowhere, or the interpreter would fail on it."""
+        """Flush; where that fails, the null device takes what the interpreter flushes again."""
         try:
             self._stream.flush()
         except OSError:

@@ -16,11 +16,12 @@ from hiertopics.cli.options import (
     is_node,
     json_option,
     naming_option,
+    needed_run_argument,
     put,
     put_made,
     put_records,
     put_table,
-    refuse_no_run,
+    runs_argument,
     tell,
     tell_sentence,
     trust_option,
@@ -139,7 +140,7 @@ def _put_labels(records: list[dict[str, Any]], form: str, nothing: str) -> None:
 
 
 @click.command("merge")
-@click.argument("run", type=RUN)
+@needed_run_argument
 @click.argument("nodes", nargs=-1, required=True, type=NODE)
 @click.option("-o", "--output", required=True, metavar="RUN2", help="The new run's folder.")
 @json_option
@@ -149,7 +150,6 @@ def merge_command(run: str, nodes: tuple[int, ...], output: str, as_json: bool) 
     Their words are put together by tokens and their documents' shares are added; nodes below them
     stay. RUN does not change. The new run is scored and shown like any other; no fit continues it.
     """
-    refuse_no_run(run)
     from hiertopics.fitting.reshaping import merge
 
     put_made(merge(run, nodes, output, argv=sys.argv), as_json)
@@ -157,7 +157,7 @@ def merge_command(run: str, nodes: tuple[int, ...], output: str, as_json: bool) 
 
 
 @click.command("drop")
-@click.argument("run", type=RUN)
+@needed_run_argument
 @click.argument("node", type=NODE)
 @click.option("-o", "--output", required=True, metavar="RUN2", help="The new run's folder.")
 @json_option
@@ -176,7 +176,7 @@ def drop_command(run: str, node: int, output: str, as_json: bool) -> int:
 
 @click.command("edit")
 @trust_option
-@click.argument("run", type=RUN)
+@needed_run_argument
 @click.option("-o", "--output", required=True, metavar="RUN2", help="The new run's folder.")
 @click.option("--edits", metavar="FILE", help="The edits. [default: edits.yaml of RUN]")
 @workers_option
@@ -188,7 +188,6 @@ def edit_command(run: str, output: str, edits: str | None, workers: int, as_json
     its edit is undone. A split reads the corpus and fits all topics again. RUN does not change.
     The new run is scored and shown like any other; no fit continues it.
     """
-    refuse_no_run(run)
     from hiertopics.fitting.editing import edit
 
     put_made(edit(run, output, edits=edits, workers=workers, argv=sys.argv), as_json)
@@ -197,7 +196,7 @@ def edit_command(run: str, output: str, edits: str | None, workers: int, as_json
 
 @click.command("shape")
 @trust_option
-@click.argument("run", type=RUN)
+@needed_run_argument
 @click.option(
     "--branches",
     required=True,
@@ -218,7 +217,6 @@ def shape_command(
     error over the same documents. The new run is scored and shown like any other; no fit continues
     it.
     """
-    refuse_no_run(run)
     from hiertopics.base.errors import UsageError
     from hiertopics.base.files import to_json
     from hiertopics.python.shaping import shape
@@ -261,7 +259,7 @@ def _shape_told(made: Shaped, asked: Sequence[int]) -> str:
 
 @click.command("consensus")
 @trust_option
-@click.argument("runs", nargs=-1, required=True, type=RUN)
+@runs_argument(required=True)
 @click.option("-o", "--run", "output", metavar="DIR", required=True, help="Run directory.")
 @workers_option
 @json_option
@@ -274,7 +272,6 @@ def consensus_command(
     All are of one backend, corpus and split. Leaves that no other run has come from the first run.
     The run's path is the last line of stdout.
     """
-    refuse_no_run(*runs[:1])
     from hiertopics.base.files import to_json
     from hiertopics.fitting.consensus import consensus
 

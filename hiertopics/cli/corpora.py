@@ -73,7 +73,7 @@ def check_command(**options: Any) -> int:
 
 
 def _fit_command(corpus: str, data: dict[str, Any], overrides: tuple[str, ...]) -> str:
-    """Return the command that fits a corpus as ``check`` was told to read it."""
+    """Return the command that fits a corpus with the options of ``check``."""
     from hiertopics.base.visible import typed
 
     is_option = corpus.startswith("-") and corpus != "-"

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from hiertopics.cli.completing import BACKEND, NODE, RUN
+from hiertopics.cli.completing import BACKEND, NODE
 from hiertopics.cli.options import (
     SectionedCommand,
     cluster_option,
@@ -22,10 +22,10 @@ from hiertopics.cli.options import (
     corpus_settings,
     json_option,
     memory_option,
+    needed_run_argument,
     put,
     put_lines,
     put_records,
-    refuse_no_run,
     set_option,
     tell,
     tell_sentence,
@@ -185,7 +185,7 @@ def _labels(run: Any) -> Any:
 
 
 def _show(result: Any, price: Any) -> None:
-    """Print the tree, what was done, where it lies and what to do next on stderr."""
+    """Print the tree, the outcome, the folder of the run and the next commands on stderr."""
     from hiertopics.base.units import format_duration
     from hiertopics.corpus.data import hidden_nodes, in_order, support_lacks
     from hiertopics.corpus.data.support import support_sentence, without_sentence
@@ -230,7 +230,7 @@ def _show(result: Any, price: Any) -> None:
 
 
 @click.command("refit", cls=SectionedCommand)
-@click.argument("run", type=RUN)
+@needed_run_argument
 @click.argument("node", type=NODE)
 @click.option("-o", "--output", required=True, metavar="RUN2", help="The new run's folder.")
 @click.option(
@@ -254,7 +254,6 @@ def refit_command(**options: Any) -> int:
     largest share there. Exit code 75: stopped early, the same command continues.
     """
     as_json = options.pop("as_json")
-    refuse_no_run(options["run"])
     with resumable():
         from hiertopics.fitting.refitting import refit
 
@@ -263,7 +262,7 @@ def refit_command(**options: Any) -> int:
 
 
 @click.command("update", cls=SectionedCommand)
-@click.argument("run", type=RUN)
+@needed_run_argument
 @click.argument("corpus", type=click.Path())
 @click.option("-o", "--output", required=True, metavar="RUN2", help="The new run's folder.")
 @click.option(
@@ -292,7 +291,6 @@ def update_command(**options: Any) -> int:
     top words. Exit code 75: stopped early, the same command continues.
     """
     as_json, data = options.pop("as_json"), corpus_settings(options)
-    refuse_no_run(options["run"])
     with resumable():
         from hiertopics.fitting.updating import update
         from hiertopics.views.changes import changes, to_changes_table

@@ -52,7 +52,7 @@ class HintingCommand(click.Command):
 
 
 def _instead(command: click.Command, option: str, args: Sequence[str]) -> str | None:
-    """Return what stands for an unknown option, with its value; None where nothing is known."""
+    """Return the option or setting for an unknown option, with its value; None if none is known."""
     name, value = option.lstrip("-").lower().replace("-", "_"), _value(option, args)
     for known, habits in OPTIONS.items():
         if name in habits and _has(command, f"--{known}"):
@@ -93,7 +93,7 @@ def _translated(key: str, value: str) -> str:
 
 
 def _levels(keys: Sequence[str], value: str | None) -> str:
-    """Return what shapes the levels of a tree by a backend with these keys, and what shows some."""
+    """Return the setting of a tree's levels under these keys, and the option that shows some."""
     n_levels = int(value) if value is not None and value.isdigit() else None
     shown = f"hiertopics show-tree --depth {n_levels or 'N'}"
     first = f"{shown} shows the first levels of a tree"

@@ -65,7 +65,7 @@ OPTION_SECTIONS = {
     "Time and machines": ("time_limit", "workers", "memory", "cluster"),
     "Output": ("run", "output", "report", "form", "as_json", "quiet"),
 }
-"""Options that many commands have, by what they are for; what is not here comes first."""
+"""Sections of the help and their options; other options come before these sections."""
 
 
 class SectionedCommand(HintingCommand):
@@ -144,7 +144,7 @@ def forms(*others: str) -> Callable[[F], F]:
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="JSON Lines on stdout.")
-"""Of commands that say where what they wrote lies; those that show records have ``forms``."""
+"""The option --json of commands that print a path; commands that show records have ``forms``."""
 
 config_option = click.option("-c", "--config", metavar="FILE", help="YAML config.")
 
@@ -298,7 +298,7 @@ def put(text: str, *, nl: bool = True) -> None:
 
 @contextmanager
 def _answering() -> Iterator[None]:
-    """Raise OutputError where stdout refuses what is written to it; a reader that has gone, not."""
+    """Raise OutputError where writing to stdout fails, unless the reader has gone."""
     try:
         yield
     except BrokenPipeError:
@@ -358,6 +358,41 @@ def tell(message: str) -> None:
 run_argument = click.argument("run", required=False, type=RUN)
 
 
+def needed_run_argument(command: F) -> F:
+    """Add RUN, which must be a run: ``command`` is not called, and imports nothing, without one."""
+
+    @click.argument("run", type=RUN)
+    @wraps(command)
+    def with_run(*args: Any, run: str, **options: Any) -> Any:
+        _refuse_no_run(run)
+        return command(*args, run=run, **options)
+
+    return cast(F, with_run)
+
+
+def runs_argument(*, required: bool, one_is_enough: bool = False) -> Callable[[F], F]:
+    """Return the argument RUNS, the first of which must be a run, or any if one is enough."""
+
+    def add(command: F) -> F:
+        @click.argument("runs", nargs=-1, required=required, type=RUN)
+        @wraps(command)
+        def with_runs(*args: Any, runs: tuple[str, ...], **options: Any) -> Any:
+            _refuse_no_run(*runs[: None if one_is_enough else 1])
+            return command(*args, runs=runs, **options)
+
+        return cast(F, with_runs)
+
+    return add
+
+
+def _refuse_no_run(*paths: str) -> None:
+    """Raise NoRunError where none of the paths that a command got is a run."""
+    from hiertopics.runs.rundir import RunDir
+
+    if paths and not any(RunDir(path).exists for path in paths):
+        RunDir.open(paths[0])
+
+
 def chosen_run(path: str | None) -> RunDir:
     """Return the run at ``path``, or the newest under runs/, which stderr then names."""
     from hiertopics.runs.rundir import RunDir
@@ -371,14 +406,6 @@ def chosen_run(path: str | None) -> RunDir:
         tell(f"note: {other.path} is newer, but has no model yet: {_why_no_model(other)}")
     tell(f"run: {run.path}")
     return run
-
-
-def refuse_no_run(*paths: str) -> None:
-    """Raise NoRunError where there is a run at none of these, before anything slow is imported."""
-    from hiertopics.runs.rundir import RunDir
-
-    if paths and not any(RunDir(path).exists for path in paths):
-        RunDir.open(paths[0])
 
 
 def _why_no_model(run: RunDir) -> str:
@@ -396,7 +423,7 @@ def newest_node(run: str | None, node: int | None) -> tuple[str | None, int | No
 
 
 def is_node(run: str) -> bool:
-    """Return whether what stands in the place of RUN is the number of a node: no path has it."""
+    """Return whether the value for RUN is the number of a node: a number that is no path."""
     from pathlib import Path
 
     return run.isascii() and run.isdigit() and not Path(run).exists()

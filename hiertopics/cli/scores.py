@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hiertopics.cli.completing import RUN
 from hiertopics.cli.options import (
     LINES,
     PATHS,
@@ -26,7 +25,7 @@ from hiertopics.cli.options import (
     put,
     put_records,
     put_table,
-    refuse_no_run,
+    runs_argument,
     tell,
     workers_option,
 )
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @click.command("eval", cls=SectionedCommand)
-@click.argument("runs", nargs=-1, type=RUN)
+@runs_argument(required=False)
 @click.option("--heldout", is_flag=True, help="Score the held-out part, or the file of --corpus.")
 @click.option(
     "--task",
@@ -107,7 +106,6 @@ def eval_command(**options: Any) -> int:
     names = ("task", "heldout", "form", "runs")
     task, heldout, form, runs = (options.pop(name) for name in names)
     options |= _set_options(overrides)
-    refuse_no_run(*runs[:1])
     score = _score_of(task, heldout, options)
     records, chosen = [], []
     for path in runs or (None,):
@@ -215,7 +213,7 @@ def _score_of(
 
 
 @click.command("compare")
-@click.argument("runs", nargs=-1, required=True, type=RUN)
+@runs_argument(required=True, one_is_enough=True)
 @protocol_option
 @average_option
 @cache_options
@@ -244,7 +242,6 @@ def compare_command(
     and jsonl hold every score. With --cache runs are in the order of their scores with cache. If a
     run cannot be scored, stderr names it, the others are printed, and the exit code is 1.
     """
-    refuse_no_run(*runs)
     from hiertopics.runs.rundir import RunDir
     from hiertopics.scoring.comparison import compare
     from hiertopics.views.render.records import to_comparison_table, to_score_csv
@@ -289,7 +286,7 @@ def _compare_trees(runs: tuple[str, ...], options: dict[str, Any], form: str) ->
 
 
 @click.command("agree")
-@click.argument("runs", nargs=-1, required=True, type=RUN)
+@runs_argument(required=True)
 @click.option(
     "--write",
     is_flag=True,
@@ -304,7 +301,6 @@ def agree_command(runs: tuple[str, ...], write: bool, words_by: str | None, form
     many of them 0, 1, 2, ... others found, by words and documents. The other formats list every
     node.
     """
-    refuse_no_run(*runs[:1])
     from hiertopics.base.files import to_csv
     from hiertopics.scoring.comparison import agree
     from hiertopics.views.render.records import to_agreement_table

@@ -145,13 +145,15 @@ SHOWN_ROWS = 20
 
 def _leading(rows: list[dict[str, Any]], most: int, n_rows: int, ways: str) -> list[dict[str, Any]]:
     """Return rows with the largest differences, and say on stderr how many are left out."""
-    from hiertopics.views.bycolumn import FEW, is_few, largest
+    from hiertopics.views.bycolumn import is_few, largest
+    from hiertopics.views.render import FEW_DOCUMENTS
 
     shown = largest(rows, most)
     few = {row["value"] for row in rows if is_few(row)}
     if few:
         n_values = len({row["value"] for row in rows})
-        tell(f"{len(few)} of {n_values} values have fewer than {FEW} documents and come last")
+        limit = f"fewer than {FEW_DOCUMENTS} documents"
+        tell(f"{len(few)} of {n_values} values have {limit} and come last")
     if len(shown) < n_rows:
         tell(f"... and {n_rows - len(shown)} more rows; {ways}, --format csv all")
     return shown
@@ -178,7 +180,7 @@ def _chart(rows: list[dict[str, Any]], by: str) -> str:
 
 
 def _topics(rows: list[dict[str, Any]], with_documents: bool) -> Grid:
-    """Return one line per topic: what it and the topics below it have, its own share, words."""
+    """Return a line per topic: the share at or below it, its own share, and its words."""
     from hiertopics.runs.rows import listed
     from hiertopics.views.render.records import to_table
 

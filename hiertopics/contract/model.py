@@ -400,4 +400,4 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
 
 AnySettings = Settings[Struct, InferenceConfig]
 AnyBackend = Backend[Any, object, object, AnySettings]
-"""A backend of which no more is known than the contract: data and states are opaque."""
+"""A backend whose types of data and states are not known."""

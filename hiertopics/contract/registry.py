@@ -349,7 +349,7 @@ class Asked(NamedTuple):
 
 
 def asked(name: str) -> Asked:
-    """Return what a name with any number of variants, ``hdp-gibbs:partial``, asks for.
+    """Return the backend and the variants of a name such as ``hdp-gibbs:partial``.
 
     Raises UsageError for an unknown backend or variant, with those that there are, and for two
     variants that exclude each other.

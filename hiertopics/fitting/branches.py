@@ -1,4 +1,4 @@
-"""Which branches of a fitted tree come back: a quick support that fits compute by default.
+"""The quick support of a fitted tree's branches, which fits compute by default.
 
 Resamples are not fitted but outlined (``Backend.outline``). Only the children of the root are held
 against outlines, and by documents alone: an outline does not tell a branch's words from general
@@ -30,7 +30,7 @@ from hiertopics.runs.rundir import OUTLINES
 
 RESAMPLES = 3
 MOST = 0.1
-"""What all outlines cost of a fit at most; else there are none."""
+"""Largest cost of all outlines as a part of the fit's; if they cost more, there are none."""
 
 FEWEST_DOCS = 50
 

@@ -21,7 +21,7 @@ from hiertopics.runs.rundir import RunDir
 MOST_R_HAT = 1.01
 LEAST_ESS = 100
 FEWEST_DRAWS = 4
-"""Of each part that R-hat compares: fewer have no spread to speak of."""
+"""Fewest draws of each part that R-hat compares: fewer have no useful spread."""
 
 TAIL = (0.05, 0.95)
 NOT_THE_BACKENDS = ("iteration", "seconds", "objective", "chains")

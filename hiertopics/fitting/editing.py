@@ -150,7 +150,7 @@ def _below(run: RunDir, state: _State, node: int, below: int, one: Edit) -> _Sta
 
 
 def _flaw(state: _State, node: int, below: int) -> str:
-    """Return what is wrong where a node cannot be moved, by numbers of the run; else nothing."""
+    """Return why a node cannot be moved, with the numbers of the run, or an empty text."""
     tree = state.summary.tree
     if node == below:
         return "a node cannot lie below itself"

@@ -117,7 +117,7 @@ def _split(
     docs: Path | str | None,
     split: Callable[..., tuple[Corpus, Split]],
 ) -> tuple[Corpus, Split]:
-    """Return the documents that the tree was made of, and what was put aside."""
+    """Return the documents that the tree was made of, and the held-out part."""
     if docs is None:
         return split(whole, parse_holdout(holdout))
     if holdout != "none":

@@ -183,7 +183,7 @@ class Job:
         return NumericalError(problem)
 
     def _take_over(self, manifest: Mapping[str, Any]) -> None:
-        """Go on from what is known of the run, whose fit goes on after ``begins_at``."""
+        """Take seconds and seals from the manifest of a run that continues after ``begins_at``."""
         self.earlier_seconds = float(manifest["wall_seconds"])
         self.sealed_from = int(manifest.get(SEALED_FROM, self.begins_at + 1))
         sealed = manifest.get(FILES)
@@ -213,7 +213,7 @@ class Job:
         return asked if self.restored is None else self.restored
 
     def _begin(self) -> None:
-        """Write what is known before the first iteration, and say it."""
+        """Write inputs and manifest before the first iteration, and print the sizes."""
         self.seals |= artifacts.write_inputs(self.run, self.experiment, self.train, self.split)
         self.version = None
         self._write_manifest("running", self.begins_at, None)
@@ -454,7 +454,7 @@ class Job:
 
 
 def _announced(origin: Origin, split: Split, pool: Engine) -> Iterator[str]:
-    """Yield lines: sizes, what is held out and the memory needed, then the notes on all that."""
+    """Yield lines: sizes, the held-out part and the memory needed, then the notes."""
     experiment, train, n_workers = origin.experiment, origin.train, pool.n_workers
     needed = estimated(experiment, origin.whole, train, split, pool.here.n_workers) + code()
     yield (

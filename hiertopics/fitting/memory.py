@@ -19,16 +19,16 @@ LIBRARIES, FEWER = 92 << 20, 34 << 20
 last."""
 
 CODE, LESS = 96 << 20, 40 << 20
-"""Of what these have in files, mapped into memory: part of a peak, but of no limit."""
+"""Bytes of their code that is mapped from files: it counts in the peak, but not in the limit."""
 
 READER, READER_CODE = 64 << 20, 48 << 20
-"""The same of scikit-learn, which cuts texts into words: its memory, and what is mapped of it."""
+"""The same two numbers for scikit-learn, which cuts texts into words."""
 
 DOC_BYTES = 48
-"""Of a corpus beside its counts: lengths, numbers and places of documents."""
+"""Bytes for each document beside its counts: lengths, numbers and places."""
 
 WORD_BYTES = 120
-"""Of a word: the string, and its place in what is written."""
+"""Bytes for each word: the string, and its place in the written vocabulary."""
 
 
 def estimated(

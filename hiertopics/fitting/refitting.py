@@ -111,7 +111,7 @@ def _alone(train: Corpus, docs: I64) -> Corpus:
 
 
 def _name_documents(parent: RunDir, run: RunDir, corpus: Corpus, docs: I64) -> None:
-    """Call the documents what the parent calls them, else by their numbers in its corpus."""
+    """Give documents the names that the parent has for them, or their numbers in its corpus."""
     kept = parent.documents
     names: Sequence[str] = [str(doc + 1) for doc in parent.split.train_docs.tolist()]
     if kept is not None and kept.names is not None:

@@ -16,6 +16,7 @@ from scipy import sparse
 
 from hiertopics.base.arrays import F64, I64
 from hiertopics.base.errors import UsageError
+from hiertopics.base.stretches import rows_of
 from hiertopics.contract import Context, Settings, Summary, Workers, registry
 from hiertopics.corpus.data.regrouping import Regrouping, moved, regrouped
 from hiertopics.corpus.data.tree import Tree
@@ -135,7 +136,7 @@ def _first_topics(tokens: sparse.csr_array, n_parts: int) -> F64:
     """Return words of topics [k, n_words] by factors of rows of length 1, weighted by rarity."""
     n_docs = tokens.shape[0]
     rarity = factors.logarithms((2.0 + n_docs) / (1.0 + np.bincount(tokens.indices)))
-    doc = np.repeat(np.arange(n_docs), np.diff(tokens.indptr))
+    doc = rows_of(tokens.indptr)
     weights = (1 + factors.logarithms(1 + tokens.data)) * rarity[tokens.indices]
     length = np.sqrt(np.bincount(doc, weights * weights, n_docs))
     scaled = (weights / length[doc], tokens.indices, tokens.indptr)
@@ -152,7 +153,7 @@ def _normalised(rows: NDArray[Any]) -> F64:
 def _maximised(tokens: sparse.csr_array, phi: F64) -> tuple[F64, F64]:
     """Return phi and theta after rounds of expectation and maximisation."""
     n_docs, (n_parts, n_words) = tokens.shape[0], phi.shape
-    doc = np.repeat(np.arange(n_docs), np.diff(tokens.indptr))
+    doc = rows_of(tokens.indptr)
     theta = np.full((n_docs, n_parts), 1.0 / n_parts)
     for _ in range(ROUNDS):
         share = theta[doc] * phi[:, tokens.indices].T

@@ -235,7 +235,7 @@ def _kept(
     make: Callable[[], TreeComparison],
     say: Callable[[str], None],
 ) -> TreeComparison:
-    """Return what a resample says: from the run's folder, or made and put there.
+    """Return the comparison with a resample: read from the run's folder, or made and written there.
 
     n_nodes: of the tree that was looked for. Raises RunError where the file holds other arrays.
     """
@@ -325,7 +325,7 @@ def _null(
     resamples: int,
     say: Callable[[str], None],
 ) -> dict[str, float]:
-    """Return what is covered of a tree of shuffled words."""
+    """Return the covered shares of a tree of shuffled words."""
     if kind_of(run.experiment.backend, run.experiment.model) != "counts":
         raise UsageError("--null is for counts of words")
     shuffled = shuffle(corpus, seeds.derive(run.experiment.seed, "support null"))

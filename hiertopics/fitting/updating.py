@@ -130,7 +130,7 @@ def update(
 
 @contextmanager
 def _taken_out_if_refused(made: RunDir, before: Set[Path]) -> Iterator[None]:
-    """Take out of a new run's folder what was put there, where no fit of it begins.
+    """Remove the new files of a new run's folder if no fit of it begins.
 
     before: the files that lay there, which stay.
     """

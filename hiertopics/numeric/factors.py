@@ -20,7 +20,7 @@ FURTHER, POWERS = 10, 4
 Finding structure with randomness, SIAM Review 53, 2011, algorithm 4.4."""
 
 PASSES, TOLERANCE = 200, 1e-4
-"""Passes of coordinate descent at most, and what one moves of the first's way when it ends."""
+"""Most passes of coordinate descent, and the change, relative to the first pass, that ends it."""
 
 NONE = 1e-6
 """Entries of the first factors below it begin at the mean of the matrix."""

@@ -151,7 +151,7 @@ class _LinkedLibrary(JITCodeLibrary):  # type: ignore[misc]
         self._finalized = True
 
     def serialize_using_object_code(self) -> tuple[str, str, bytes]:
-        """Return what the cache keeps."""
+        """Return the form that the cache keeps."""
         kept: tuple[str, str, bytes] = self.serialize_using_bitcode()
         return kept
 
@@ -168,7 +168,7 @@ class _Whole(JITCodeLibrary):  # type: ignore[misc]
     """Code of a kernel with all that it calls."""
 
     def add_ir_module(self, ir_module: Any) -> None:
-        """Add what numba has written; what only unpacks objects is left as it is."""
+        """Add a module of numba's; functions that only unpack objects are not optimised."""
         if ir_module.name == "wrapper":
             for function in ir_module.functions:
                 if not function.is_declaration:
@@ -178,7 +178,7 @@ class _Whole(JITCodeLibrary):  # type: ignore[misc]
 
 
 class _Compiler(Compiler):  # type: ignore[misc]
-    """Compiles a kernel whole, and what it calls as parts of it."""
+    """Compiles a kernel as a whole, with the functions that it calls as its parts."""
 
     def compile_extra(self, func: Any) -> Any:
         """Return what numba's compiler does of the function."""
@@ -213,7 +213,7 @@ class _Kernel(_CachedDispatcher):
 
 
 class _Twin(_CachedDispatcher):
-    """What kernels call: compiled once for numbers of any size, constants among them."""
+    """A function that kernels call: compiled once for numbers of any size, also constants."""
 
     def compile(self, sig: Any) -> Any:
         """Compile as a part of kernels, also where a function that is none calls it first.

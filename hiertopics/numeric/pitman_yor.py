@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 from hiertopics.base.arrays import F64, I64
+from hiertopics.base.stretches import ends_of
 from hiertopics.numeric.grid import first_largest
 from hiertopics.numeric.pitman_yor_kernels import (
     LARGEST,
@@ -57,7 +58,7 @@ def log_stirling(counts: ArrayLike, discount: float) -> Stirling:
     occurring = np.unique(np.append(capped, 1))
     row = np.full(LARGEST + 1, -1, np.int32)
     row[occurring] = np.arange(len(occurring))
-    starts = np.append(0, np.cumsum(occurring))
+    starts = ends_of(occurring)
     return Stirling(row, starts, stirling_rows(occurring, starts, float(discount)))
 
 
@@ -197,7 +198,7 @@ def marginal(starts: NDArray[Any], counts: NDArray[Any], chances: F64, discount:
         convolved(int(first), int(last), counts, chances, *own)
         for first, last in zip(starts[:-1], starts[1:], strict=True)
     ]
-    totals = np.append(0, np.cumsum(counts, dtype=np.int64))
-    ends = np.append(0, np.cumsum([len(each) for each in made], dtype=np.int64))
+    totals = ends_of(counts)
+    ends = ends_of([len(each) for each in made])
     joined = np.concatenate([np.empty(0), *made])
     return Marginal(discount, np.diff(totals[np.asarray(starts)]), ends, joined)

@@ -347,7 +347,7 @@ class _Pair:
         return weights
 
     def settle(self, vectors: _Vectors, start: Any) -> Any:
-        """Store what a settled pair changes; return the document's counts."""
+        """Store the changes of a settled pair; return the document's counts."""
         args = self.args
         q, weights, doc, word = (
             vectors.load(args[name], start) for name in ("q_row", "weights", "doc_row", "word_row")
@@ -369,13 +369,13 @@ class _Pair:
         return doc
 
     def note_seen(self, vectors: _Vectors, start: Any, once: Any) -> None:
-        """Note in both rows of indicators what was seen with the chances ``once``."""
+        """Update both rows of indicators by the chances ``once``."""
         for name in ("doc_seen", "word_seen"):
             seen = vectors.load(self.args[name], start)
             vectors.store(vectors.towards_one(seen, once), self.args[name], start)
 
     def _at_least_once(self, vectors: _Vectors, share: Any) -> Any:
-        """As the function of that name; most pairs have one token, and skip the loop."""
+        """Return the share of at least one token; most pairs have one token and skip the loop."""
         builder, count = self.builder, self.args["count"]
         result = cgutils.alloca_once_value(builder, share)
         with builder.if_then(builder.icmp_signed(">", count, _int64(1)), likely=False):

@@ -414,7 +414,7 @@ def _emit_keep_few(builder: Any, args: dict[str, Any], lengths: dict[str, Any]) 
 
 
 def _emit_entries(builder: Any, args: dict[str, Any], at: Any, bits: Any, n_kept: Any) -> None:
-    """Write the entries of a vector whose bits are set, of which there is one at least."""
+    """Write the entries of a vector whose bits are set; at least one bit is set."""
     left = cgutils.alloca_once_value(builder, bits)
     again = builder.append_basic_block("entry")
     done = builder.append_basic_block("entries")

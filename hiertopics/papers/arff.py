@@ -84,7 +84,7 @@ def read_label_names(path: Path) -> list[str]:
 
 
 class _Roles(NamedTuple):
-    """Which columns are features, which labels, and which one holds classes."""
+    """The columns of features, those of labels, and the column of classes."""
 
     features: list[int]
     labels: list[int]

@@ -119,7 +119,7 @@ def flaw(state: State, data: Data, settings: Settings) -> str | None:
 
 
 def _misseated(state: State, data: Data) -> str | None:
-    """Return what is wrong with seats: each token sits at a table of its document and topic."""
+    """Return the error in seats, or None: each token sits at a table of its document and topic."""
     lengths, first = data.doc_lengths, data.cells.cuts[:, 0]
     if (state.seat >= np.repeat(lengths, lengths)).any():
         return "seat names a table beyond those of a document"

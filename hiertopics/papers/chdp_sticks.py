@@ -24,6 +24,7 @@ from scipy.special import digamma, entr, gammaln
 
 from hiertopics.base.arrays import F64, I64
 from hiertopics.base.axes import POSITIVE, Axes
+from hiertopics.base.stretches import ends_of, rows_of
 from hiertopics.contract.engine import Each, Pieces, as_given, cut, joined, stacked
 from hiertopics.contract.model import Backend, Context, Sharded, Summary, always, without
 from hiertopics.corpus.data.corpus import Corpus
@@ -148,7 +149,7 @@ def init(data: Data, settings: Settings, context: Context) -> State:
     n_topics, n_tables, n_options = model.truncation, inference.tables, inference.options
     rng, parents, n_docs = context.rng("init"), data.parents, data.n_docs
     n_links, n_orphans = len(parents.group), int(parents.orphaned.sum())
-    owner = np.repeat(np.arange(n_docs), np.diff(parents.ptr))
+    owner = rows_of(parents.ptr)
     option = np.exp(SPREAD * rng.standard_normal((n_links, n_tables, n_options)))
     total = np.zeros((n_docs, n_tables))
     np.add.at(total, owner, option.sum(axis=2))
@@ -180,7 +181,7 @@ def init(data: Data, settings: Settings, context: Context) -> State:
 def bounds(data: Data) -> dict[str, I64]:
     """Return the bounds of pieces in arrays by document, pair, link or orphan."""
     docs, parents = data.cells.doc_bounds, data.parents
-    orphans = np.concatenate([[0], np.cumsum(parents.orphaned, dtype=np.int64)])
+    orphans = ends_of(parents.orphaned)
     return {**layout.bounds(data), "option": parents.ptr[docs], "orphan": orphans[docs]}
 
 
@@ -250,8 +251,9 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
 
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
     """Return the lower bound of the log evidence, with the concentrations' Gamma(1, 1) priors."""
-    concentrations = (state.alpha_doc, state.alpha_group, state.gamma)
-    total = -CONCENTRATION_PRIOR.rate * sum(concentrations) + _word_evidence(state, state.word_mass)
+    concentrations = np.array([state.alpha_doc, state.alpha_group, state.gamma])
+    total = CONCENTRATION_PRIOR.log_density_of_all(concentrations)
+    total += _word_evidence(state, state.word_mass)
     total += _break_documents(state, data)[0].bound
     total += _break_groups(state, data).bound + _break_corpus(state).bound
     option = state.option
@@ -362,8 +364,7 @@ def _best(value: float, sticks: LevelSticks) -> float:
     """Return the mode of a concentration given its sticks under the Gamma prior."""
     if not sticks.number:
         return value
-    shape, rate = CONCENTRATION_PRIOR
-    return (shape - 1.0 + sticks.number) / (rate - sticks.taken)
+    return CONCENTRATION_PRIOR.posterior(sticks.number, -sticks.taken).mode
 
 
 def _word_evidence(state: State, word_mass: float) -> float:

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from hiertopics.base.arrays import F64, I64, Bools
+from hiertopics.base.stretches import rows_of
 
 QUERIES = 128
 """Rows of a product of adjacency matrices held at a time."""
@@ -81,7 +82,7 @@ def _values_at(matrix: sparse.csr_array, pairs: sparse.csr_array) -> F64:
 
 
 def _keys(matrix: sparse.csr_array) -> I64:
-    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    rows = rows_of(matrix.indptr)
     keys: I64 = rows * matrix.shape[1] + matrix.indices
     return keys
 

@@ -17,6 +17,7 @@ from scipy import sparse
 from hiertopics.base import seeds
 from hiertopics.base.arrays import F64, I64, Bools
 from hiertopics.base.errors import UsageError
+from hiertopics.base.stretches import rows_of
 from hiertopics.papers.task_baselines import BASELINES
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.request import Metrics, Request, Scorer, TaskResult
@@ -83,7 +84,7 @@ class Candidates:
     @cached_property
     def rows(self) -> I64:
         """The query of each entry, int64 [nnz]."""
-        return np.repeat(np.arange(self.pairs.shape[0]), np.diff(self.pairs.indptr))
+        return rows_of(self.pairs.indptr)
 
 
 def candidates(

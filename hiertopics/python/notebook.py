@@ -13,7 +13,7 @@ from hiertopics.views.report.packing import DEFAULT_LIMIT, parse_size
 from hiertopics.views.report.writing import WORDS, made_page
 
 HEIGHT = 800
-"""Of the cell, in pixels."""
+"""Height of the cell, in pixels."""
 
 
 @dataclass(frozen=True)

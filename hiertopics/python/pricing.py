@@ -28,7 +28,7 @@ SHAPING = ("branches", "least_children")
 """Settings of a model that ask for a shape."""
 
 MOST_PAIRS = 100_000
-"""Pairs of document and word of a corpus whose price is told: about ten seconds of a processor."""
+"""Most pairs of document and word of a corpus that is priced: about ten seconds of a processor."""
 
 
 class Price(NamedTuple):

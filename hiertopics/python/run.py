@@ -84,12 +84,12 @@ class Run(RunDir):
 
     @property
     def train_docs(self) -> I64:
-        """Which rows of the corpus were trained on, from 0, ascending, int64 [n_train]."""
+        """The rows of training documents in the corpus, from 0, ascending, int64 [n_train]."""
         return self.split.train_docs
 
     @property
     def heldout_docs(self) -> I64:
-        """Which rows of the corpus were put aside, from 0, ascending, int64 [n_heldout]."""
+        """The rows of held-out documents in the corpus, from 0, ascending, int64 [n_heldout]."""
         return self.split.heldout_docs
 
     def top_documents(self, n_docs: int = 10) -> dict[int, list[tuple[int, float]]]:

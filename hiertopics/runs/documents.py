@@ -16,6 +16,7 @@ from scipy import sparse
 
 from hiertopics.base import files
 from hiertopics.base.arrays import I64
+from hiertopics.base.stretches import ends_of
 from hiertopics.corpus.data import Bags, Tags, Vectors
 from hiertopics.corpus.formats.sidefiles import in_order
 
@@ -112,7 +113,7 @@ def _tags(values: list[list[str]]) -> Tags:
         raise ValueError("a mark is no text")
     known = {value: place for place, value in enumerate(in_order(set(_flat(values))))}
     indices = np.array([known[value] for value in _flat(values)], dtype=np.int32)
-    ends = np.concatenate([[0], np.cumsum([len(own) for own in values])])
+    ends = ends_of([len(own) for own in values])
     marks = np.ones(len(indices), dtype=bool)
     shape = (len(values), len(known))
     return Tags(sparse.csr_array((marks, indices, ends), shape=shape), tuple(known))

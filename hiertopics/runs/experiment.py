@@ -87,7 +87,7 @@ def _with_variants(
 def _with_seeds(
     layers: list[tuple[str, Mapping[str, Any]]], backend: str
 ) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return layers in which a file of seed words is what it holds, in place of earlier words.
+    """Return layers in which the words of a seed file replace its path and earlier seed words.
 
     Raises UsageError where the backend takes none, ConfigError where the file is wrong.
     """

@@ -30,7 +30,7 @@ SEALED_FROM = "sealed_from"
 there were seals began the first one that was done since. That program's runs have no such entry."""
 
 FITTED = ("refit", "update")
-"""Commands that fit what they make, so that ``fit`` can go on with it."""
+"""Commands that fit their new runs, so that ``fit`` can continue these."""
 
 CONTINUED = "update"
 """The one of them whose fits begin where another run ended."""

@@ -1,4 +1,4 @@
-"""What was probably meant by a path at which there is no run."""
+"""Guesses of the run that was meant by a path at which there is none."""
 
 from __future__ import annotations
 

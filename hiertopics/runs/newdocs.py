@@ -211,7 +211,7 @@ def _fields(found: Posterior) -> tuple[Any, ...]:
 def _placed_in_blocks(
     run: RunDir, new: Shelf, room: Room, seed: int | None, engine: Engine
 ) -> Inferred:
-    """Place documents in files some at a time; what is found of all of them lies in the room."""
+    """Place documents in files some at a time; the results of all lie in the room."""
     none, stopped = np.empty(0, np.int64), left_out(run)
     lengths, unknown, n_unknown = [none], [none], 0
 

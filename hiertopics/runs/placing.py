@@ -13,7 +13,7 @@ from scipy import sparse
 from hiertopics.base import files
 from hiertopics.base.arrays import I64, Ints
 from hiertopics.base.room import GrowingArray, Room
-from hiertopics.base.stretches import stretches
+from hiertopics.base.stretches import ends_of, stretches
 from hiertopics.contract.model import PathMixture, Paths, Posterior
 from hiertopics.corpus.data.naming import in_order, names_of
 from hiertopics.corpus.formats import parquet
@@ -36,7 +36,7 @@ ROWS = 1 << 13
 
 def spans(doc_pairs: I64, n_nodes: int) -> Iterator[tuple[int, int]]:
     """Yield the first and the last document (apart) of blocks that are placed together."""
-    ends = np.concatenate([[0], np.cumsum(doc_pairs)])
+    ends = ends_of(doc_pairs)
     return stretches(ends, MOST_PAIRS, max(1, MOST_ENTRIES // max(n_nodes, 1)))
 
 
@@ -94,7 +94,7 @@ class _DocumentArrays:
             self._growing[name].append(np.ascontiguousarray(arrays[name]).reshape(-1))
 
     def indptr(self) -> I64:
-        return np.concatenate([[0], np.cumsum(np.concatenate(self._lengths))])
+        return ends_of(np.concatenate(self._lengths))
 
     def csr(self, shape: tuple[int, int]) -> sparse.csr_array:
         found = self.done()

@@ -102,7 +102,7 @@ CHAIN_PATHS = "chain_paths"
 
 
 class _DocumentLengths(NamedTuple):
-    """What documents are counted by: lengths int64 [n_docs], and paths where they have some."""
+    """Numbers by which documents are counted: lengths int64 [n_docs], and paths, if any."""
 
     lengths: I64
     path: I32 | None
@@ -209,7 +209,7 @@ class RunDir:
         return {path for path in found if os.path.lexists(path)}
 
     def _withdraw(self, before: Set[Path]) -> None:
-        """Remove files of the run, and folders that are empty then, but for what was there."""
+        """Remove files of the run that were not there before, and folders that are empty then."""
         for path in sorted(self._present() - before, reverse=True):  # a folder after what is in it
             with suppress(OSError):
                 if path.is_dir():
@@ -378,7 +378,7 @@ class RunDir:
 
     @property
     def _lengths_and_path(self) -> _DocumentLengths | None:
-        """What documents are counted by; None for mixtures without lengths of documents."""
+        """Lengths and paths of documents; None for mixtures without lengths of documents."""
         lengths = self.split.train_lengths
         if self.paths is None:
             return None if lengths is None else _DocumentLengths(lengths, None)

@@ -174,7 +174,7 @@ def read_unseen(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Mat
 
 
 def _format(path: Path, own: DataConfig) -> str | None:
-    """Return what the name tells, if it tells another format than that of the run's corpus does.
+    """Return the format of the name, if it differs from that of the run's corpus.
 
     Raises UsageError for one text, where the run was fitted to a table of texts.
     """

@@ -15,6 +15,7 @@ from scipy import sparse
 from hiertopics.base import seeds
 from hiertopics.base.arrays import F64, I64, Bools, Ints
 from hiertopics.base.errors import UsageError
+from hiertopics.base.stretches import rows_of
 from hiertopics.corpus.holdouts.partition import OBSERVED, draw_tokens
 from hiertopics.numeric.pitman_yor import (
     DISCOUNTS,
@@ -29,7 +30,7 @@ from hiertopics.numeric.pitman_yor_kernels import MeanTables, seat
 from hiertopics.scoring.scores import Score, log_likelihoods, pool
 
 SEEN, TRAINING, MARGINAL = "seen", "training", "marginal"
-"""What discount and concentration are learned from (theory/bursts 5)."""
+"""Sources from which discount and concentration are learned (theory/bursts 5)."""
 
 FEWEST = 5
 """Tokens of a document that takes part in learning."""
@@ -44,7 +45,7 @@ AtCells = Callable[[sparse.csr_array], F64]
 """From counts, a row per document, to p_w of each stored entry, float64 [nnz]."""
 
 Mixture = Callable[[I64, sparse.csr_array], AtCells]
-"""From numbers of documents and what is seen of each of them to their p_w."""
+"""Takes numbers of documents and their seen tokens; returns their p_w."""
 
 
 class Trial(NamedTuple):
@@ -210,7 +211,7 @@ def score_foreign(
 
 def _at_cells(chances: F64) -> AtCells:
     def at(counts: sparse.csr_array) -> F64:
-        rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+        rows = rows_of(counts.indptr)
         return np.asarray(chances[rows, counts.indices], np.float64)
 
     return at
@@ -264,7 +265,7 @@ def _places(trial: Trial) -> I64:
 
 
 def _rows_of(counts: sparse.csr_array) -> I64:
-    return np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    return rows_of(counts.indptr)
 
 
 def _sums(counts: sparse.csr_array, values: F64 | Ints) -> F64:

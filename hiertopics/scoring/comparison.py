@@ -106,7 +106,7 @@ def _rows(
 def _each(
     make: Callable[[Given], Made], items: Sequence[Given], problems: list[HiertopicsError]
 ) -> list[Made]:
-    """Return what ``make`` makes of the items; add what it raises to ``problems``."""
+    """Return the results of ``make`` for the items; add its errors to ``problems``."""
     made = []
     for item in items:
         try:

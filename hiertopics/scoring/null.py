@@ -119,7 +119,7 @@ def _share(tree: Tree, support: Support) -> float | None:
 
 
 def _stabilities(made: list[Summary]) -> list[float | None]:
-    """Return of each fit what the others find again of it; None where there are no others."""
+    """Return the share of each fit that the others find again; None where there are no others."""
     if len(made) < 2:
         return [None] * len(made)
     marks = [marks_of(summary.tree, summary.theta.toarray()) for summary in made]

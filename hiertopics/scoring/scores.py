@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics.base.arrays import F64
+from hiertopics.base.stretches import rows_of
 
 
 class Score(NamedTuple):
@@ -66,5 +67,5 @@ def pool(per_doc: F64, scored: sparse.csr_array) -> Score:
 
 
 def _per_row(scored: sparse.csr_array, values: NDArray[Any]) -> F64:
-    rows = np.repeat(np.arange(scored.shape[0]), np.diff(scored.indptr))
+    rows = rows_of(scored.indptr)
     return np.asarray(np.bincount(rows, values, minlength=scored.shape[0]), dtype=np.float64)

@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from hiertopics.base.arrays import F64
+from hiertopics.base.stretches import rows_of
 
 
 def inverse_document_frequency(counts: sparse.csr_array) -> F64:
@@ -23,7 +24,7 @@ def unit_vectors(counts: sparse.csr_array, idf: F64, *, sublinear: bool) -> spar
     """
     frequency = 1 + np.log(counts.data) if sublinear else counts.data
     weights = frequency * idf[counts.indices]
-    rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    rows = rows_of(counts.indptr)
     length = np.sqrt(np.bincount(rows, weights**2, minlength=counts.shape[0]))
     parts = (weights / length[rows], counts.indices, counts.indptr)
     return sparse.csr_array(parts, shape=counts.shape)

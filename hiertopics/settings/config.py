@@ -118,7 +118,7 @@ class Phrases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 HELD = (
     "Hyperparameters that are not learned, but held at their values in the config; [] learns all."
 )
-"""What ``hold`` means in every backend that has it."""
+"""The description of ``hold`` in every backend that has it."""
 
 Summarise = Annotated[
     Literal["map", "last"],
@@ -326,7 +326,7 @@ class DataConfig(
     ] = None
 
     def __post_init__(self) -> None:
-        """Check what no bound tells: document limits by how they are written, and patterns."""
+        """Check values beyond their bounds: document limits by their form, and patterns."""
         for name, limit in (("min_df", self.min_df), ("max_df", self.max_df)):
             if isinstance(limit, float) and not 0 <= limit <= 1:
                 raise ValueError(f"{name} must be a share from 0.0 to 1.0, got {limit}")

@@ -1,4 +1,4 @@
-"""Names that settings had before: what a config that has them means now.
+"""Former names of settings, and their present meaning.
 
 The ``Inference`` record of a backend declares them under ``former``, by dotted keys::
 
@@ -26,7 +26,7 @@ HOLD = "hold"
 
 
 class Switch(NamedTuple):
-    """A former key that told whether the hyperparameter ``name`` is learned, and its two values."""
+    """A former key that set whether the hyperparameter ``name`` is learned, and its two values."""
 
     name: str
     held: object = False
@@ -55,12 +55,12 @@ class ListEntry(NamedTuple):
         return tuple(get_type_hints(type(self.default))).index(self.name)
 
     def read(self, value: object) -> object:
-        """Return the number; ValueError that says what it must be."""
+        """Return the number; raises ValueError with its bounds."""
         return read_value(value, get_type_hints(type(self.default), include_extras=True)[self.name])
 
 
 Former = Mapping[str, Switch | Constant | ListEntry | Mapping[str, str]]
-"""By former key: what it is now, or its only value. By key: former words, and present ones."""
+"""By former key: its present key or only value. By key: former words and their present ones."""
 
 
 class Translation:

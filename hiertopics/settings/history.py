@@ -52,7 +52,7 @@ HELD: dict[str, list[str]] = {
     "chdp-variational": ["alpha_group"],
     "lda-gibbs": [],
 }
-"""What backends held before ``inference.hold``, unless a former name said otherwise."""
+"""Hyperparameters held before there was ``inference.hold``, unless a former name said otherwise."""
 
 CHANGES: tuple[Change, ...] = (
     Change(2, "*", "backend", "hlda-variational"),

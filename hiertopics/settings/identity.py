@@ -1,4 +1,4 @@
-"""Which settings make two fits the same fit: their hash, and where two experiments differ."""
+"""The settings that identify a fit: their hash, and the differences of two experiments."""
 
 from __future__ import annotations
 

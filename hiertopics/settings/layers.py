@@ -174,7 +174,7 @@ class Reader:
         self.problems.append(f"{what} ({layer})" if layer else what)
 
     def _note_whole(self, section: str, what: str, fields: Mapping[str, object]) -> None:
-        """Note what a ``__post_init__`` said, as of the field that it opens with, if any."""
+        """Note the error of a ``__post_init__`` for the field that its text begins with, if any."""
         key = what.partition(" ")[0]
         if key in fields:
             self._note(section, key, _dotted(section, what))

@@ -1,4 +1,4 @@
-"""Which backend the tests run over."""
+"""The backend that the tests run over."""
 
 from __future__ import annotations
 

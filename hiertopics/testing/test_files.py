@@ -21,7 +21,7 @@ PATIENCE = 300.0
 
 
 pytestmark = pytest.mark.as_users_do
-"""Of hiertopics' own backends one alone is fitted here: tests/runs does all this and more."""
+"""Only one of hiertopics' own backends is fitted here: tests/runs covers all of them."""
 
 
 @pytest.fixture

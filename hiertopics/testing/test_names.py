@@ -49,7 +49,7 @@ PARAMETERS = {
     "restore": ["arrays", "data", "settings", "context"],
     "flaw": ["state", "data", "settings"],
 }
-"""Of every function of the contract, optional ones too."""
+"""Parameters of every function of the contract, also of optional ones."""
 
 
 def test_every_function_of_the_contract_is_tested_here() -> None:

@@ -15,7 +15,7 @@ OF_NODES = {
     "vectors": ("mean", "scale", "mu", "tau"),
     "bits": ("mean", "value", "newborn", "variance"),
 }
-"""What a tree without words has of its nodes."""
+"""Arrays by node of a tree without words."""
 
 
 def assert_sound(bench: Bench, summary: Summary, corpus: Corpus) -> None:

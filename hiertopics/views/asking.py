@@ -23,7 +23,7 @@ N_WORDS = 20
 """Words of a node that a command is given."""
 
 N_SNIPPETS = 3
-"""Documents of a node of which a command is given how they begin."""
+"""Documents of a node whose beginnings a command gets."""
 
 
 class AskOutcome(NamedTuple):

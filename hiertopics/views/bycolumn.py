@@ -25,7 +25,7 @@ from hiertopics.corpus.data.tree import Labels
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.remarks import counted_at, parse_sides, tags_of
-from hiertopics.views.render import View
+from hiertopics.views.render import FEW_DOCUMENTS, View
 
 Record: TypeAlias = dict[str, Any]
 
@@ -36,9 +36,6 @@ BLOCK = 50
 TAIL = 2.5
 FEWEST = 2
 """Documents of a value below which nothing is said of its spread."""
-
-FEW = 5
-"""Documents of a value below which its differences are mostly chance: such values come last."""
 
 MOST_VALUES = 200
 MOST_CELLS = 8_000_000
@@ -123,7 +120,7 @@ def first_level(run: RunDir) -> list[int]:
 
 def is_few(record: Record) -> bool:
     """Return whether a value has so few documents that its shares say little."""
-    return int(record["of"]) < FEW
+    return int(record["of"]) < FEW_DOCUMENTS
 
 
 def largest(records: Sequence[Record], most: int) -> list[Record]:
@@ -214,7 +211,7 @@ def _fill(
     below: F64,
     columns: slice,
 ) -> None:
-    """Put in what some nodes have of each value. below: [n_docs, n_nodes]. docs: of each value."""
+    """Fill in shares of some nodes by value. below: [n_docs, n_nodes]. docs: of each value."""
     whole = _sums(times, np.arange(len(below)), below)
     all_mass = times.sum(axis=1, dtype=np.float64)[:, None]
     for value, own in enumerate(docs):

@@ -144,7 +144,7 @@ def _chosen(
 
 
 class _Asker(NamedTuple):
-    """What questions on a run's nodes are made of.
+    """The data from which questions on a run's nodes are made.
 
     ranked: the tree, its words in the order that is asked for. branches: float64 [n_nodes,
     n_words], p(w | branch); tokens: [n_nodes], at and below each node. texts: of training
@@ -166,7 +166,7 @@ class _Asker(NamedTuple):
 
     @classmethod
     def of(cls, run: RunDir, intruders: int, documents: int, words_by: str, seed: int) -> _Asker:
-        """Read what is needed of a run."""
+        """Read these data from a run."""
         tree, kept, labels = run.tree, run.documents, labels_of(run, quiet=True)
         texts = None if kept is None else kept.snippets if kept.snippets else kept.names
         auto = names_of(tree, run.vocab).texts
@@ -283,7 +283,7 @@ class _Asker(NamedTuple):
 def _notes(
     asker: _Asker, documents: int, skipped: Sequence[int], alone: Sequence[int]
 ) -> Iterator[str]:
-    """Yield what is said of what was left out."""
+    """Yield notes on nodes and questions that were left out."""
     if documents and asker.texts is None:
         yield "the run keeps neither texts nor names of documents: none are asked for"
     elif documents and asker.only_names:

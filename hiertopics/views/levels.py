@@ -150,7 +150,7 @@ class _Ends:
 
 
 def _of(tree: Tree, parents: dict[int, int]) -> Tree:
-    """Return the tree of these nodes under these parents; what others have counts above them."""
+    """Return the tree of these nodes under these parents; other nodes' tokens count above them."""
     gone = np.ones(tree.n_nodes, dtype=bool)
     gone[list(parents)] = False
     found = tree.without(gone)

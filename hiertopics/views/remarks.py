@@ -34,7 +34,7 @@ TOPIC_WORDS = 3
 BARS = "▁▂▃▄▅▆▇█"
 
 Said = tuple[str, str, Any]
-"""What a remark is called, what is printed, and the same as a JSON value."""
+"""The name of a remark, its printed text, and its JSON value."""
 
 
 def topic_remarks(tree: Tree, vocab: Sequence[str]) -> dict[int, list[Said]]:

@@ -25,7 +25,7 @@ OF_BRANCH = (NAME, "branch")
 """Orders by which a node's words are those of its branch."""
 
 FEW_WORDS = 5
-"""Of the topics above and below one that is shown whole."""
+"""Words of the topics above and below a topic that is shown in full."""
 
 
 def topics(
@@ -90,7 +90,7 @@ def topics(
 def _whole(
     run: RunDir, node: int, n_words: int, n_docs: int | None, words_by: str | None
 ) -> dict[str, Any]:
-    """Return the record of a topic with what stands above and below it, and what tells it."""
+    """Return the record of a topic with the topics above and below it and its distinctive words."""
     from hiertopics.views.report.topics import telling_words
 
     tree, labels = run.supported_tree, labels_of(run)

@@ -69,7 +69,7 @@ class TopicTree(Tree):
         return f"TopicTree({len(self.shown)} nodes, {self.n_columns} words{notes})"
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows; of large trees without the nodes of few documents."""
+        """Return the HTML for notebooks; of large trees without the nodes of few documents."""
         return self.branch_html(ROOT)
 
     def branch_html(self, node: int) -> str:

@@ -74,6 +74,7 @@ def test_runs_and_nodes(
     nodes = offered("topics", str(finished()), "")
     assert nodes[:2] == ["0", "1"]
     assert offered("topics", "nowhere", "") == []
+    assert offered("drop", "nowhere", "") == [], "not the nodes of the newest run"
 
 
 def test_values_of_settings(offered: Callable[..., list[str]]) -> None:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hiertopics.base.errors import DataError
-from hiertopics.corpus.corpora.checking import check
+from hiertopics.corpus.corpora.checking import advised, check
+from hiertopics.corpus.formats import records
+from hiertopics.corpus.formats.opening import lines
 from hiertopics.corpus.formats.reading import read_corpus
 from hiertopics.corpus.formats.source import Source
+from hiertopics.settings.config import DataConfig
 
 Call = Callable[..., Any]
 Put = Callable[[str, str], Path]
@@ -153,6 +157,36 @@ def test_all_files_in_another_encoding_are_told_at_once(texts: Path, call: Call)
     done = call("fit", texts, "--auto", *SETTINGS, "--holdout", "none", "-o", "run")
     assert done.code == 0
     assert read_corpus(Source(texts, encoding="utf-8,cp1252")).n_docs == 6
+
+
+@pytest.fixture
+def times_read(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Count how many times the lines of each file are read."""
+    times: Counter[str] = Counter()
+
+    def counted(path: Path, **given: Any) -> Iterator[str]:
+        times[path.name] += 1
+        yield from lines(path, **given)
+
+    monkeypatch.setattr(records, "lines", counted)
+    return times
+
+
+def test_the_message_on_encodings_reads_each_file_once(
+    texts: Path, times_read: Counter[str]
+) -> None:
+    for name in ("c", "d"):
+        (texts / f"{name}.txt").write_bytes(b"tree caf\xe9 leaf\n")
+    with pytest.raises(DataError, match="2 of 4 files are like this: 'c.txt', 'd.txt'"):
+        read_corpus(Source(texts))
+    assert times_read == {"a.txt": 1, "b.txt": 1, "c.txt": 1, "d.txt": 1}
+
+
+def test_advice_on_a_few_texts_reads_each_file_once(texts: Path, times_read: Counter[str]) -> None:
+    assert "encoding" not in advised(DataConfig(corpus=str(texts)))
+    assert times_read == {"a.txt": 1, "b.txt": 1}
+    (texts / "c.txt").write_bytes(b"tree caf\xe9 leaf\n")
+    assert advised(DataConfig(corpus=str(texts)))["encoding"] == "utf-8,cp1252"
 
 
 def test_a_file_in_no_named_encoding_is_told_with_the_others(texts: Path) -> None:

@@ -24,6 +24,20 @@ def test_log_density_is_that_of_scipy_up_to_a_constant() -> None:
     assert found == pytest.approx(law.logpdf(3.0) - law.logpdf(0.2))
 
 
+def test_log_density_of_all_is_the_sum_over_the_values() -> None:
+    values = np.array([[3.0, 0.2], [1.0, 7.5]])
+    each = sum(PRIOR.log_density(value) for value in values.ravel().tolist())
+    assert PRIOR.log_density_of_all(values) == pytest.approx(each)
+
+
+def test_mean_and_mode_are_those_of_the_distribution() -> None:
+    law = stats.gamma(PRIOR.shape, scale=1.0 / PRIOR.rate)
+    assert PRIOR.mean == pytest.approx(law.mean())
+    assert all(
+        PRIOR.log_density(PRIOR.mode) > PRIOR.log_density(PRIOR.mode + by) for by in (-1e-3, 1e-3)
+    )
+
+
 def test_posterior_has_the_density_of_prior_times_likelihood() -> None:
     """Counts of a Poisson process: x^count exp(-exposure x)."""
     after = PRIOR.posterior(5, 2.5)

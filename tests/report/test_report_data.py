@@ -32,7 +32,7 @@ from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.tasks import evaluate_task
 from hiertopics.views.documents import top_documents
-from hiertopics.views.report import documents as report_documents, gathering
+from hiertopics.views.report import documents as report_documents, gathering, writing
 from hiertopics.views.report.matching import paired
 from hiertopics.views.report.packing import parse_size, size_told
 from hiertopics.views.report.topics import LAMBDAS, lay_out, words_of
@@ -591,3 +591,11 @@ def test_agreement_with_labels_has_a_part_of_its_own(finished: Finished, tmp_pat
     assert {row["label"] for row in part["torn"]} == {"a", "b"}
     assert not [score for score in data["card"]["scores"] if score.get("task") == "hierarchy"]
     assert str(tmp_path) not in json.dumps(data)
+
+
+def test_the_script_gets_the_limit_of_few_documents_from_python(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(writing, "FEW_DOCUMENTS", 7)
+    page = writing.html_of("a title", "about it", "", {})
+    assert re.findall(r"\bFEW_DOCUMENTS = (\d+)", page) == ["7"]

@@ -85,6 +85,7 @@ CONTRACT = tuple(
         "base.axes",
         "base.made",
         "base.room",
+        "base.stretches",
     )
 )
 """What a backend and all under it may know of the rest."""
@@ -291,10 +292,17 @@ def test_the_compiler_is_reached_through_one_door() -> None:
             ),
         ),
         ("settings", ("base.errors", "base.units")),
-        ("numeric", ("base.compiling",)),
+        ("numeric", ("base.compiling", "base.stretches")),
         (
             "corpus.holdouts",
-            ("corpus.data", "base.axes", "base.errors", "base.files", "base.seeds"),
+            (
+                "corpus.data",
+                "base.axes",
+                "base.errors",
+                "base.files",
+                "base.seeds",
+                "base.stretches",
+            ),
         ),
         ("corpus.formats", ("corpus.data", "base")),
         (

@@ -394,7 +394,7 @@ class RemotePieces(Generic[Piece, Local]):
         return [answer.results[0] for answer in answers.values()]
 
     def _news(self, message: Shared) -> SharedUpdate:
-        """Return what makes the same message of what the processes know, and remember that."""
+        """Return the changes from which each process makes the message, and remember its arrays."""
         known = {name: self._told[name] for name in message.arrays if name in self._told}
         changes = {
             name: difference(known.get(name), array) for name, array in message.arrays.items()

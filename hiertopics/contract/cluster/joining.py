@@ -26,7 +26,7 @@ SETTINGS = {
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.spill": False,
 }
-"""Of Dask: no task leaves the process that has its states, no state goes to disk."""
+"""Settings of Dask: no task leaves the process that has its states, no state goes to disk."""
 
 
 def engine_of(

@@ -75,7 +75,7 @@ class StoredPiece(NamedTuple):
 
 
 class _Store:
-    """What lives in this process, and the threads that work on it.
+    """The pieces and copies of arrays in this process, and the threads that work on them.
 
     copies: of the arrays of ``Shared`` messages, by line. sharing: is held from their change to the
     last result, so that no order changes what another one reads.

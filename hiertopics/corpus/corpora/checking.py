@@ -50,7 +50,7 @@ class Checked:
 
 
 class _EnoughProblemsError(Exception):
-    """As many problems have been found as were asked for."""
+    """The requested number of problems has been found."""
 
 
 class _Problems:
@@ -121,11 +121,27 @@ def advised(data: DataConfig) -> dict[str, object]:
     the value of its default counts as left out. Raises as ``read_corpus`` does.
     """
     source = resolve(dataset.source_of(data))
-    form = settings_found(source)
-    source = replace(source, **form)
-    taken = form | settings_of(advice_for(read_resolved(source), source))
+    form, corpus = _readable(source)
+    taken = form | settings_of(advice_for(corpus, replace(source, **form)))
     plain = DataConfig()
     return {key: taken[key] for key in taken if getattr(data, key) == getattr(plain, key)}
+
+
+def _readable(source: Source) -> tuple[dict[str, Any], Corpus | Vectors]:
+    """Return the settings that a corpus needs to be read, and the corpus.
+
+    A folder is read first: to look for its encoding would read every file once more.
+    """
+    if source.format != FOLDER:
+        form = settings_found(source)
+        return form, read_resolved(replace(source, **form))
+    try:
+        return {}, read_resolved(source)
+    except DataError:
+        form = settings_found(source)
+        if not form:
+            raise
+    return form, read_resolved(replace(source, **form))
 
 
 def advice_for(corpus: Corpus | Vectors, source: Source) -> tuple[Advice, ...]:

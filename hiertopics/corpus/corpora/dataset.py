@@ -313,7 +313,7 @@ class Load(Protocol):
     def __call__(
         self, data: DataConfig, bins: Bins | None = None, phrases: Container[Pair] | None = None
     ) -> LoadedCorpus:
-        """Return what a backend observes."""
+        """Return the corpus or the vectors of the files."""
 
 
 class DataKind(NamedTuple):

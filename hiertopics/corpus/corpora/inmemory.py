@@ -282,7 +282,7 @@ def spooled(folder: Path) -> Path:
 
 
 def _copied(source: IO[bytes], out: IO[bytes]) -> str:
-    """Copy a stream to its end; return the hash of what it held."""
+    """Copy a stream to its end; return the hash of its bytes."""
     digest = hashlib.sha256()
     while block := source.read(AT_ONCE):
         digest.update(block)

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from hiertopics.base.arrays import I64
+from hiertopics.base.stretches import ends_of
 from hiertopics.corpus.data.corpus import Corpus, Tags
 from hiertopics.corpus.data.pruning import Limits, kept_words
 from hiertopics.corpus.data.shelf import Bags, JoinedNames
@@ -69,7 +70,7 @@ def in_memory(first: Bags, added: Bags, words: JoinedVocabulary) -> Corpus:
         counts = corpus.counts
         stays = place[counts.indices] >= 0
         cells.append((counts.data[stays], place[counts.indices[stays]]))
-        before = np.concatenate([[0], np.cumsum(stays)])
+        before = ends_of(stays)
         ends.append(ends[-1][-1] + before[counts.indptr[1:]])
     data, indices = (np.concatenate(parts) for parts in zip(*cells, strict=True))
     shape = (first.n_docs + added.n_docs, len(words.vocab))

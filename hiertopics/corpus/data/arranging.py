@@ -18,6 +18,7 @@ from scipy import sparse
 
 from hiertopics.base.arrays import F64, I64, Bools, Ints
 from hiertopics.base.errors import UsageError
+from hiertopics.base.stretches import rows_of
 from hiertopics.corpus.data.membership import documents_with
 from hiertopics.corpus.data.tree import NODE, ROOT, Arrangement, NodeSupport, Tree
 
@@ -39,7 +40,7 @@ def contexts(theta: sparse.csr_array, doc_lengths: Ints, phi: F64) -> F64:
     document has its own words.
     """
     tokens = sparse.csr_array(theta, copy=True)
-    docs = np.repeat(np.arange(theta.shape[0]), np.diff(theta.indptr))
+    docs = rows_of(theta.indptr)
     tokens.data = tokens.data * np.asarray(doc_lengths, dtype=np.float64)[docs]
     together = (theta.T @ tokens).toarray()
     total = together.sum(axis=1, keepdims=True)
@@ -96,7 +97,7 @@ def arrange(tree: Tree, members: Bools, context: F64 | None = None) -> Tree:
 
 
 def _support_of_topics(tree: Tree, topics: I64, n_above: int) -> NodeSupport | None:
-    """Return the support of topics where they stand now; what is above them has none."""
+    """Return the support of topics by their present rows; the nodes above them have none."""
     if tree.transfer is None:
         return None
     documents, words = tree.transfer[:2]

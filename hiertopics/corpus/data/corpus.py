@@ -221,7 +221,7 @@ def digest_names(digest: hashlib._Hash, names: Sequence[str]) -> None:
 
 
 def _canonical(counts: sparse.csr_array) -> sparse.csr_array:
-    """Return ``counts`` as int32 CSR with sorted indices; refuse what is not a count matrix."""
+    """Return ``counts`` as int32 CSR with sorted indices; raises where they are no count matrix."""
     matrix = sparse.csr_array(counts)
     if matrix.nnz and (matrix.data.min() <= 0 or (matrix.data != np.floor(matrix.data)).any()):
         raise HiertopicsError("counts must be positive integers")

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from hiertopics.base.arrays import F64, I32, I64, Ints
-from hiertopics.base.stretches import stretches
+from hiertopics.base.stretches import ends_of, rows_of, stretches
 from hiertopics.corpus.data.tree import ROOT, Tree
 
 BLOCK = 1 << 13
@@ -27,9 +27,9 @@ def documents_with(shares: sparse.csr_array, doc_lengths: Ints | F64) -> sparse.
 
     shares: float64 CSR [n_docs, n_columns]. doc_lengths: [n_docs], in tokens.
     """
-    docs = np.repeat(np.arange(shares.shape[0]), np.diff(shares.indptr))
+    docs = rows_of(shares.indptr)
     enough = shares.data >= 1.0 / np.maximum(doc_lengths, 1)[docs]
-    ends = np.concatenate([[0], np.cumsum(enough)])[shares.indptr]
+    ends = ends_of(enough)[shares.indptr]
     cells = (np.ones(int(ends[-1]), dtype=bool), shares.indices[enough], ends)
     return sparse.csr_array(cells, shape=shares.shape)
 

@@ -116,7 +116,7 @@ def name_words(tree: Tree, n_words: int = NAME_WORDS) -> list[I64]:
 
 
 def called(tree: Tree, vocab: Sequence[str], row: int, n_words: int = NAME_WORDS) -> str:
-    """Return what a row is called by: its first words, or the parts of its name as ``in_parts``.
+    """Return the name of a row: its first words, or the parts of its name as ``in_parts``.
 
     tree: as ``in_order`` returns it.
     """
@@ -182,13 +182,13 @@ def _holdings(tree: Tree, tokens: F64) -> _Holdings:
 
 
 def _single_root(tree: Tree) -> list[int]:
-    """Return the root of a tree that has one, which is told from nothing; else no row."""
+    """Return the only root of a tree, which needs no distinct name; no row if there are several."""
     roots: list[int] = tree.shown[tree.parent[tree.shown] == ROOT].tolist()
     return roots if len(roots) == 1 else []
 
 
 def _rank(tree: Tree, ranking: F64) -> None:
-    """Put the ranking of names before siblings are told apart in the place of branches' tokens."""
+    """Replace tokens of branches by ranks of words in names, before siblings are made to differ."""
     # From the last row on tokens give way to ranks: those of a parent stand until its own turn.
     whole = root_tokens(tree, ranking)
     corpus = whole / max(float(whole.sum()), _TINY)
@@ -392,7 +392,7 @@ ORDERS: dict[str, Callable[[Tree, Sequence[str]], Tree]] = {
     "relevance": lambda tree, vocab: by_relevance(tree),
     "frex": lambda tree, vocab: by_frex(tree),
 }
-"""What ranks the words of a node, by its name in ``--words-by``."""
+"""Functions that rank the words of nodes, by their names in ``--words-by``."""
 
 
 def in_order(

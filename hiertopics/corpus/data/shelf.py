@@ -14,7 +14,7 @@ from scipy import sparse
 from hiertopics.base.arrays import I32, I64
 from hiertopics.base.axes import require_record
 from hiertopics.base.room import Room
-from hiertopics.base.stretches import stretches
+from hiertopics.base.stretches import ends_of, rows_of, stretches
 from hiertopics.corpus.data.corpus import Corpus, Tags, check_marks, digest_names, digest_tags
 from hiertopics.corpus.data.stored import BLOCK_PAIRS, Stored, Texts
 
@@ -175,7 +175,7 @@ class Shelf:
 
     def blocks(self) -> Iterator[sparse.csr_array]:
         """Yield the counts of all documents, some at a time."""
-        ends = np.concatenate([[0], np.cumsum(self._stored_pairs())])
+        ends = ends_of(self._stored_pairs())
         for first, last in stretches(ends, BLOCK_PAIRS):
             yield self.rows(first, last)
 
@@ -207,7 +207,7 @@ class Shelf:
         first = 0
         for block in self.blocks():
             inside, stays = slice(first, first + block.shape[0]), place[block.indices] >= 0
-            at = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))[stays]
+            at = rows_of(block.indptr)[stays]
             pairs[inside] = np.bincount(at, minlength=block.shape[0])
             lengths[inside] = np.bincount(at, block.data[stays], block.shape[0]).astype(np.int64)
             first = inside.stop
@@ -243,7 +243,7 @@ class Shelf:
         if self.prints is not None:
             return self.prints[1]
         digest = hashlib.sha256(np.array([self.n_docs, self.n_words], np.int64).tobytes())
-        digest.update(np.concatenate([[0], np.cumsum(self.doc_pairs)]).astype(np.int64).tobytes())
+        digest.update(ends_of(self.doc_pairs).tobytes())
         for name in ("indices", "data"):
             for block in self.blocks():
                 digest.update(getattr(block, name).astype(np.int64).tobytes())
@@ -258,7 +258,7 @@ class Shelf:
         """Return the counts of documents by their numbers among all that are stored."""
         stored = self.stored
         lengths = stored.ends[docs + 1] - stored.ends[docs]
-        indptr = np.concatenate([[0], np.cumsum(lengths)])
+        indptr = ends_of(lengths)
         words, counts = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.int32)
         part_of = np.searchsorted(stored.first_doc, docs, side="right") - 1
         for number in np.unique(part_of):
@@ -273,7 +273,7 @@ class Shelf:
             words = self.fewer.place[words]
             stays = words >= 0
             words, counts = words[stays], counts[stays]
-            indptr = np.concatenate([[0], np.cumsum(stays)])[indptr]
+            indptr = ends_of(stays)[indptr]
         if self.most is not None:
             np.minimum(counts, self.most, out=counts)
         if indptr[-1] <= np.iinfo(np.int32).max:

@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from hiertopics.base.arrays import F64, I64, Bools, Ints
+from hiertopics.base.stretches import rows_of
 from hiertopics.corpus.data.tree import ROOT, SUPPORTED, Tree
 from hiertopics.corpus.data.treeshares import TreeShares, tree_shares
 
@@ -57,7 +58,7 @@ def masses(shares: TreeShares, lengths: Ints) -> sparse.csr_array:
     found = sparse.csr_array(shares.below, copy=True)
     found.data[found.data < LEAST_SHARE] = 0.0
     found.eliminate_zeros()
-    rows = np.repeat(np.arange(found.shape[0]), np.diff(found.indptr))
+    rows = rows_of(found.indptr)
     found.data *= np.asarray(lengths, dtype=np.float64)[rows]
     return found
 
@@ -294,7 +295,7 @@ def _bits(
     column[shares.rows[known]] = into[known]
     cells = (np.ones(tree.n_nodes), (np.arange(tree.n_nodes), column))
     joined = sparse.csr_array(theta @ sparse.csr_array(cells, shape=(tree.n_nodes, len(into))))
-    doc = np.repeat(np.arange(joined.shape[0]), np.diff(joined.indptr))
+    doc = rows_of(joined.indptr)
     joint = joined.data * np.asarray(lengths, dtype=np.float64)[doc]
     total = joint.sum()
     if not total > 0:

@@ -64,7 +64,7 @@ class Arrangement(NamedTuple):
 
 
 class Support(NamedTuple):
-    """Which nodes of a tree other fits found again.
+    """The number of other fits that found each node of a tree again.
 
     found: int64 [n_nodes], how many of them did. n_others: how many there were.
     """

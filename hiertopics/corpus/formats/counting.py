@@ -29,7 +29,7 @@ MAX_COUNT = int(np.iinfo(np.int32).max)
 MAX_DOCS = 2**27
 MAX_UNNAMED_WORDS = 2**24
 LARGE = 2**29
-"""Bytes: a file that announces more than this is told so."""
+"""Bytes: a note names a file that announces more than this."""
 DOC_BYTES, WORD_BYTES = 16, 72
 """Memory that a document takes and a word without a name, before there is a token."""
 INFLATED = 100
@@ -237,7 +237,7 @@ def read_pairs(rules: PairRules, tokens: Iterable[str]) -> tuple[dict[int, int],
 
 
 def _read_pair(rules: PairRules, pair: str) -> tuple[int, int, str]:
-    """Return word id, count and what is wrong about them (or "")."""
+    """Return word id, count and the error in them, or ""."""
     before, colon, after = pair.partition(":")
     word, count = whole_number(before), whole_number(after)
     if not colon or word is None or not after:

@@ -18,9 +18,9 @@ from hiertopics.base.files import TEMPORARY_SUFFIX
 
 ASIDE = ".old"
 AT_FDCWD = -100
-"""Of Linux: names of files are meant from the current folder."""
+"""The constant of Linux by which names of files are relative to the current folder."""
 EXCHANGE = 2
-"""Of Linux (RENAME_EXCHANGE) and of macOS (RENAME_SWAP)."""
+"""The flag that exchanges two names: RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS."""
 
 
 @contextmanager
@@ -62,7 +62,7 @@ def _locked_folder(path: Path) -> tuple[Path, int]:
 
 
 def _put(folder: Path, path: Path) -> None:
-    """Give a folder its name; what had the name has that of the folder, or is gone.
+    """Give a folder its name; a folder that had the name gets that of the first, or is removed.
 
     Where the system cannot exchange names at one stroke, what had the name lies aside for a
     moment; the next writer puts it back, where a kill comes in between.

@@ -21,6 +21,7 @@ from scipy import sparse
 from hiertopics.base import files
 from hiertopics.base.arrays import F64, I64
 from hiertopics.base.errors import DataError, RunError
+from hiertopics.base.stretches import rows_of
 from hiertopics.corpus.data.treeshares import linkage_tree
 from hiertopics.corpus.formats.opening import lines, require_file
 from hiertopics.corpus.formats.othermodels import nested_groups, read_tomotopy
@@ -138,7 +139,7 @@ def _theta(given: Any, n_nodes: int, source: Path | str) -> sparse.csr_array:
         raise DataError(source, what)
     if theta.nnz and theta.data.min() < 0:
         raise DataError(source, "theta has a share below 0")
-    rows = np.repeat(np.arange(theta.shape[0]), np.diff(theta.indptr))
+    rows = rows_of(theta.indptr)
     theta.data = theta.data / sums[rows]
     return theta
 

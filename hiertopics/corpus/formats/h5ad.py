@@ -48,7 +48,7 @@ STUMBLES = (
     AttributeError,
     RuntimeError,
 )
-"""What reading a damaged file, or one with another layout, ends in."""
+"""Errors that the library raises on a damaged file or on one with another layout."""
 
 COUNTS = "counts"
 """The layer that holds the counts where X is something else, as is the custom."""
@@ -135,7 +135,7 @@ def _bounded(source: Source, held: Any, n_rows: int | None = None) -> Any:
 
 
 def _head(source: Source, file: Any, h5py: Any, vocab: tuple[str, ...] | None) -> _Head:
-    """Return what the file tells before its numbers are read."""
+    """Return the names, shapes and columns of the file, which are read before its numbers."""
     missing = [part for part in ("obs", "var") if not isinstance(file.get(part), h5py.Group)]
     if missing:
         what = f"no AnnData since 0.7: {missing[0]} is no table; there are {listed(list(file))}"

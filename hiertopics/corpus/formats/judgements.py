@@ -19,7 +19,7 @@ from hiertopics.base.visible import as_typed, visible
 
 Kind = Literal["intruder", "fit"]
 KINDS: tuple[Kind, ...] = ("intruder", "fit")
-"""What is asked for: a word that does not belong to a node, or whether a document does."""
+"""Kinds of questions: the word that does not belong to a node; whether a document belongs."""
 
 N_CHOICES = 6
 """Words of a question for an intruder, the intruder among them."""
@@ -157,7 +157,7 @@ def _answered(
     row: Mapping[str, str],
     found: Mapping[str, tuple[int, str]],
 ) -> SheetAnswer:
-    """Return what a row of the key asked for and how the sheet answers it."""
+    """Return the question of a row of the key, and the answer of the sheet."""
     kind, question = row["kind"], row["question"]
     truths = {"intruder": range(1, N_CHOICES + 1), "fit": range(2)}
     if kind not in truths or _number(row["truth"]) not in truths[kind]:

@@ -102,7 +102,7 @@ def _read_slowly(source: Source, rules: PairRules, block: Block) -> CountedPairs
 
 
 def _read_line(rules: PairRules, line: str) -> tuple[dict[int, int], str]:
-    """Return the counts of one document by word id, and what is wrong with it (or "")."""
+    """Return the counts of one document by word id, and the error in its line, or ""."""
     if not line.strip():
         return {}, "blank line; an empty document is written 0"
     head, *pairs = line.split()

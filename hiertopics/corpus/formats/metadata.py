@@ -19,7 +19,7 @@ LONGEST = 200
 """Letters of a value; a field with a longer one, or a nested one, is text and no metadata."""
 
 NO_VALUE = frozenset(("nan", "<na>"))
-"""What data frames write where a value is lacking, in small letters."""
+"""Texts of data frames for a missing value, in small letters."""
 
 TITLES = (
     "title",

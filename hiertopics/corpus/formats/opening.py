@@ -22,7 +22,7 @@ from hiertopics.corpus.formats.source import Report, refuse
 
 BLOCK_BYTES = 1 << 18
 LONGEST_LINE = 1 << 26
-"""Bytes of a line: what has no line ends is no text, and must not fill the memory."""
+"""Bytes of the longest line: a file without line ends is no text and must not fill the memory."""
 BOM = b"\xef\xbb\xbf"
 
 PACKED = (".gz", ".xz")

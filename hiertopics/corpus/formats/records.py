@@ -34,9 +34,9 @@ DEFAULT_TEXT_FIELD = "text"
 JSON = (str, int, float, list, dict, type(None))
 HTML = (".html", ".htm")
 SUFFIXES = ((".txt",), (*HTML, ".md", ".rst"))
-"""Of files in a folder that are texts; the second ones where there are none of the first."""
+"""Suffixes of texts in a folder; the second group counts if no file has a suffix of the first."""
 NOT_READ = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".pdf", ".docx", ".gz")
-"""Of files in a folder of texts that may hold documents too, but are not read."""
+"""Suffixes of files that may hold documents, too, but are not read in a folder of texts."""
 LONGEST_FIELD = 2**31 - 1
 OLDER_ENCODING = "cp1252"
 ENCODING = f"name its encoding, as -s data.encoding={OLDER_ENCODING}, or convert it first"
@@ -52,7 +52,7 @@ TEXTUAL = (
 )
 """Fields that often hold the text, the likeliest first; in small letters."""
 MIXED = f"utf-8,{OLDER_ENCODING}"
-"""What reads files of both encodings: each line in the first one that fits."""
+"""The value of data.encoding that reads files of both encodings, line by line."""
 NAMED = 3
 """Files that a message names, of those with the same fault."""
 PLAIN_NAME = re.compile(r"[\w.:-]{1,40}")
@@ -72,7 +72,7 @@ class Record(NamedTuple):
     groups: Sequence[str] | None = None
     labels: Sequence[str] | None = None
     others: Mapping[str, Any] = MappingProxyType({})
-    """What else is known of it, by field; None where nothing is."""
+    """Values of its other fields, by field; None where a field has no value."""
     named_by: str | None = None
     """The field that ``doc_id`` comes from, where none was asked for."""
     missing: bool = False
@@ -158,30 +158,35 @@ def _folder(source: Source) -> Iterator[Record]:
     _refuse_fields(source, "a folder of text files")
     found = {path.relative_to(source.path).as_posix(): path for path in _texts(source.path)}
     text_of_page = main_text_of_html if source.html == "main" else text_of_html
-    for name in sorted(found):
+    names = sorted(found)
+    for place, name in enumerate(names):
         if not found[name].is_file():  # a pipe or a device may never end
             raise DataError(found[name], "is no regular file; take it out of the folder")
         suffix = Path(name).suffix
         try:
             text = "\n".join(lines(found[name], encoding=source.encoding, advice=ENCODING))
         except DataError as error:
-            raise _of_all_files(error, source, [found[name] for name in sorted(found)]) from None
+            later = [found[name] for name in names[place + 1 :]]
+            raise _of_all_files(error, source, [found[name], *later], len(names)) from None
         called = in_letters(name.removesuffix(suffix))
         yield Record(text_of_page(text) if suffix in HTML else text, called)
 
 
-def _of_all_files(error: DataError, source: Source, paths: Sequence[Path]) -> DataError:
-    """Return the error of a file in another encoding with the number of such files of a folder."""
+def _of_all_files(
+    error: DataError, source: Source, paths: Sequence[Path], n_files: int
+) -> DataError:
+    """Return the error of a file in another encoding with the number of such files of a folder.
+
+    paths: the file, and those after it; the files before it are in the encoding.
+    """
     fault, ends, _ = error.what.partition(f"; {ENCODING}")
     if not ends:
         return error
-    misread = [
-        path.relative_to(source.path).as_posix()
-        for path in paths
-        if path.is_file() and not _is_read(path, source.encoding)
-    ]
+    first, *later = paths
+    others = [path for path in later if path.is_file() and not _is_read(path, source.encoding)]
+    misread = [path.relative_to(source.path).as_posix() for path in (first, *others)]
     few = ", ".join(map(shown, misread[:NAMED])) + ", ..." * (len(misread) > NAMED)
-    told = f"{len(misread)} of {len(paths)} files are like this: {few}"
+    told = f"{len(misread)} of {n_files} files are like this: {few}"
     how = f"-s data.encoding={MIXED} reads both encodings" if source.encoding is None else ENCODING
     return DataError(error.path, f"{fault}; {told}; {how}", error.line)
 
@@ -209,7 +214,7 @@ def _line_records(source: Source) -> Iterator[Record]:
 
 
 def _paragraph_records(source: Source) -> Iterator[Record]:
-    """Yield what stands between blank lines of a text file as a document."""
+    """Yield each block between blank lines of a text file as a document."""
     _refuse_fields(source, "a text file")
     held: list[str] = []
     for text in _text_rows(source):
@@ -308,7 +313,7 @@ def _other_delimiter(source: Source, row: str) -> str | None:
 
 
 def settings_found(source: Source) -> dict[str, Any]:
-    """Return what a table needs to be read, of ``delimiter`` and ``encoding``, and does not have.
+    """Return values of ``delimiter`` and ``encoding`` that a table needs and that are not set.
 
     They are those that the messages about its header and its bytes name. A text file without
     columns, or a folder of texts, needs an encoding alone, and a file that cannot be read nothing.

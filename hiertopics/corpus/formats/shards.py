@@ -28,6 +28,7 @@ from hiertopics.base import files
 from hiertopics.base.arrays import I64, Bools
 from hiertopics.base.errors import DamagedError, DataError, HiertopicsError, UsageError
 from hiertopics.base.room import Room
+from hiertopics.base.stretches import ends_of
 from hiertopics.corpus.data import Bags, Corpus, Limits, Shelf, Tags
 from hiertopics.corpus.data.names import (
     first_flaw,
@@ -48,7 +49,7 @@ PART_PAIRS = 1 << 23
 """Pairs of a part, a longer document apart: 64 MiB."""
 
 NAME = re.compile(r"[a-z0-9_]+(\.[a-z]+)+")
-"""Of a file in the folder."""
+"""The pattern of names of files in the folder."""
 
 READ_BYTES = 1 << 20
 SIZES = ("n_docs", "n_words", "n_pairs", "n_tokens")
@@ -232,8 +233,8 @@ class _Parts:
 
     def add(self, pairs: CountedPairs) -> None:
         """Add documents whose ids ascend within each."""
-        ends = np.concatenate([[0], np.cumsum(pairs.lengths)])
-        tokens = np.concatenate([[0], np.cumsum(pairs.counts, dtype=np.int64)])[ends]
+        ends = ends_of(pairs.lengths)
+        tokens = ends_of(pairs.counts)[ends]
         self._ends.append(self._n_pairs + ends[1:])
         self._lengths.append(np.diff(tokens))
         self._n_docs += len(pairs.lengths)

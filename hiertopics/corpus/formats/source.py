@@ -13,12 +13,12 @@ PACKED = (".gz", ".xz")
 FIELDS = ("text_field", "id_field", "group_field", "label_field")
 """The fields of a Source that serve raw text only."""
 FORM = ("delimiter", "encoding", "html")
-"""What of a Source says how the file of a raw text is written."""
+"""Fields of a Source that describe the file of a raw text."""
 WORDING = (
     *("lowercase", "token_pattern", "ngram_range", "stemmer", "lemmas"),
     *("phrases", "tokenizer"),
 )
-"""What of a Source says how raw text becomes words."""
+"""Fields of a Source that describe how raw text is split into words."""
 FOLDER = "folder"
 
 Report = Callable[[DataError], None]
@@ -30,7 +30,7 @@ def refuse(problem: DataError) -> None:
 
 
 class PhraseChoice(Protocol):
-    """Which pairs of neighbours are joined: by the least NPMI and the least number of times."""
+    """The limits of phrases: the least NPMI and the least number of occurrences."""
 
     @property
     def npmi(self) -> float:

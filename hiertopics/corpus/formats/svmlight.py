@@ -194,7 +194,7 @@ def read_slowly(source: Source, rules: PairRules, block: Block, heads: Heads) ->
 
 
 def _read_line(rules: PairRules, tokens: list[str]) -> tuple[list[str], dict[int, int], str]:
-    """Return labels and counts of a document, and what is wrong with it (or "")."""
+    """Return labels and counts of a document, and the error in its line, or ""."""
     labels: list[str] = []
     if tokens and ":" not in tokens[0]:
         labels = tokens[0].split(",")

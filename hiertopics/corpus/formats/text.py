@@ -113,7 +113,7 @@ def draft(source: Source, vocab: tuple[str, ...] | None, into: CorpusDraft) -> C
 def _notes(
     source: Source | None, named_by: str | None, n_missing: int, n_docs: int
 ) -> tuple[str, ...]:
-    """Return what a reader says of texts. source: None where they come from no file."""
+    """Return a reader's notes on texts. source: None where they come from no file."""
     notes = () if named_by is None else (naming_note(named_by),)
     if n_missing:
         notes = (*notes, missing_note(n_missing, n_docs))

@@ -15,6 +15,7 @@ from scipy import sparse
 from hiertopics.base.arrays import I32, I64
 from hiertopics.base.errors import DataError
 from hiertopics.base.room import Room
+from hiertopics.base.stretches import ends_of
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.formats.counting import (
     DIGITS,
@@ -112,7 +113,7 @@ def _held(triples: I32, symmetric: bool) -> I32:
 
 def _by_document(room: Room, table: I32, n_pairs: I64, symmetric: bool) -> DraftDocuments:
     """Return the pairs of lines document by document, each in the order of its lines."""
-    ends = np.concatenate([[0], np.cumsum(n_pairs)])
+    ends = ends_of(n_pairs)
     ids, counts = room.empty(int(ends[-1]), np.int32), room.empty(int(ends[-1]), np.int32)
     free = ends[:-1].copy()
     for start in range(0, len(table), AT_ONCE):

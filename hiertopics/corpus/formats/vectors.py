@@ -170,7 +170,7 @@ class VectorTable(NamedTuple):
 
 
 class _Layout(NamedTuple):
-    """What the first line tells: separator (None: any white space), cells, class column."""
+    """Content of the first line: separator (None: any white space), cells, class column."""
 
     separator: str | None
     n_cells: int
@@ -292,7 +292,7 @@ def _is_header(source: Source, names: list[str]) -> bool:
 
 
 def _is_name(cell: str) -> bool:
-    """Tell a name from a number and from what stands for a missing one."""
+    """Tell whether a cell is a name: neither a number nor a text for a missing number."""
     cell = cell.strip()
     sign = cell.lstrip("+-").lower()
     return bool(cell) and not NUMBER.fullmatch(cell) and sign not in NO_NUMBER

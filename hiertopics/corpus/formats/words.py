@@ -243,7 +243,7 @@ def _lemmatiser(source: Source) -> Callable[[list[str]], list[str]]:
 
 
 def _tokenizer(name: str) -> Cut:
-    """Import ``module:function``, of which each text gives a list of words."""
+    """Import ``module:function``, which returns the list of words of a text."""
     function = _function(name)
 
     def cut(text: str) -> list[str]:

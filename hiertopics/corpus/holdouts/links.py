@@ -21,6 +21,7 @@ from hiertopics.base.arrays import I32, I64, Bools
 from hiertopics.base.axes import require_below, require_whole
 from hiertopics.base.errors import DataError
 from hiertopics.base.files import pack_csr, unpack_csr
+from hiertopics.base.stretches import ends_of, rows_of
 from hiertopics.corpus.data.corpus import Corpus
 
 LINKS_OF_OTHERS = 20
@@ -148,14 +149,14 @@ def _draw_others(own: I32, n_nodes: int, n_wanted: int, rng: np.random.Generator
 def _mirrors(counts: sparse.csr_array, withheld: Bools) -> Bools:
     """Return which entries are mirrors (l, j) of a withheld entry (j, l), bool [nnz]."""
     n_nodes = counts.shape[0]
-    rows = np.repeat(np.arange(n_nodes), np.diff(counts.indptr))
+    rows = rows_of(counts.indptr)
     columns = counts.indices.astype(np.int64)
     mirrored = columns[withheld] * n_nodes + rows[withheld]
     return np.isin(rows * n_nodes + columns, mirrored)
 
 
 def _cells(counts: sparse.csr_array, chosen: Bools) -> sparse.csr_array:
-    ends = np.concatenate([[0], np.cumsum(chosen)])[counts.indptr].astype(counts.indptr.dtype)
+    ends = ends_of(chosen)[counts.indptr].astype(counts.indptr.dtype)
     parts = (counts.data[chosen], counts.indices[chosen], ends)
     return sparse.csr_array(parts, shape=counts.shape)
 

@@ -252,7 +252,7 @@ def _choose(n_docs: int, holdout: Holdout, key: tuple[int, ...]) -> I64:
 
 
 def _withhold(corpus: Corpus, holdout: Holdout) -> tuple[Corpus, Split]:
-    """Put a part of each document aside; all documents are trained on without it."""
+    """Put a part of each document aside; the rest of each document is for training."""
     docs = np.arange(corpus.n_docs, dtype=np.int64)
     links = None
     if holdout.kind == "links":

@@ -74,7 +74,7 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class Sampled(NamedTuple):
-    """Which concentrations are drawn; the others stay where the config starts them."""
+    """Flags of the concentrations that are drawn; the others keep their values in the config."""
 
     alpha_doc: bool
     alpha_group: bool
@@ -113,7 +113,7 @@ class ChdpGibbsInference(SamplerConfig, frozen=True, kw_only=True):
 
     @property
     def sampled(self) -> Sampled:
-        """Which concentrations are drawn."""
+        """Flags of the concentrations that are drawn."""
         return Sampled(*(name not in self.hold for name in Sampled._fields))
 
 

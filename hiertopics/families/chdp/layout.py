@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from hiertopics.base.arrays import F64, I32, I64, Bools, Ints
+from hiertopics.base.stretches import ends_of, rows_of
 from hiertopics.corpus.data.corpus import Corpus, Tags
 from hiertopics.families.flat import layout
 from hiertopics.families.flat.layout import Cells
@@ -46,7 +47,7 @@ class Parents(NamedTuple):
     def shares_of(self, weights: F64) -> F64:
         """Return weights of links, scaled to sum to 1 over the parents of a document [n_links]."""
         n_docs = len(self.ptr) - 1
-        owner = np.repeat(np.arange(n_docs), np.diff(self.ptr))
+        owner = rows_of(self.ptr)
         return np.asarray(weights / np.bincount(owner, weights, minlength=n_docs)[owner])
 
     def shares(self, learned: F64) -> F64:
@@ -135,7 +136,7 @@ def build_piece(part: PieceData) -> Piece:
     """Return a piece by itself."""
     flat = layout.build_piece(part.cells)
     ptr = part.ptr - part.ptr[0]
-    doc = np.repeat(np.arange(flat.n_docs), np.diff(ptr))
+    doc = rows_of(ptr)
     parents = linked(ptr, part.group, doc, part.n_groups)
     return Piece(*flat, parents, parents.uniform())
 
@@ -182,8 +183,8 @@ def link_parents(tags: Tags | None, n_docs: int) -> tuple[Parents, I64]:
         return Parents(ptr, empty, none, empty, none[:0]), none[:0]
     members = tags.members.sorted_indices()
     columns, group = np.unique(members.indices[members.data != 0], return_inverse=True)
-    doc = np.repeat(np.arange(n_docs), np.diff(members.indptr))[members.data != 0]
-    ptr = np.concatenate([[0], np.cumsum(np.bincount(doc, minlength=n_docs))])
+    doc = rows_of(members.indptr)[members.data != 0]
+    ptr = ends_of(np.bincount(doc, minlength=n_docs))
     return linked(ptr, group, doc, len(columns)), columns.astype(np.int64)
 
 
@@ -194,7 +195,7 @@ def linked(ptr: Ints, group: Ints, doc: Ints, n_groups: int) -> Parents:
     return Parents(
         ptr.astype(np.int64),
         group.astype(np.int32),
-        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        ends_of(sizes),
         doc[by_group].astype(np.int32),
         by_group.astype(np.int64),
     )

@@ -19,7 +19,7 @@ from hiertopics.numeric.mixtures import draw_counts
 
 DOCS_PER_GROUP = 15
 CHANCES = (0.4, 0.4, 0.2)
-"""Of one, two and three parents, where there are as many groups."""
+"""Chances that a document has one, two or three parents, if there are so many groups."""
 
 SMALLEST = 1e-6
 

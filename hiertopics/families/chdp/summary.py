@@ -48,7 +48,7 @@ EXTRA = {
     "corpus_mean": Annotated[F64, Axes("n_nodes", least=0)],
     "group_mean": Annotated[F64, Axes("n_tags", "n_nodes", least=0, maybe_empty=True)],
 }
-"""What ``infer`` needs of a tree; see ``summarise``."""
+"""Arrays of a tree that ``infer`` needs; see ``summarise``."""
 
 
 def summarise(fitted: ChdpSummaryInput, data: Data) -> Summary:

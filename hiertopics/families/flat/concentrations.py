@@ -1,6 +1,8 @@
 """Concentrations: steps that raise a bound (theory/hdp 3.4), and draws (section 6, step 4).
 
-Draws are under a Gamma prior, ``CONCENTRATION_PRIOR`` in every family.
+Draws are under a Gamma prior, ``CONCENTRATION_PRIOR`` in every family. It is also the prior of the
+word mass, which is eta times the number of words; where eta itself is drawn, its prior is
+``ETA_PRIOR``.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from hiertopics.numeric.priors import GammaPrior
 from hiertopics.numeric.slices import draw_by_slice
 
 CONCENTRATION_PRIOR = GammaPrior(1.0, 1.0)
+ETA_PRIOR = GammaPrior(1.0, 1.0)
 LOWEST, HIGHEST = 1e-8, 1e8
 
 

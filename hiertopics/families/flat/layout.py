@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
-from hiertopics.base.arrays import I32, I64, Floats, Ints, Numbers
+from hiertopics.base.arrays import I32, I64, Floats, Numbers
 from hiertopics.base.room import Room, beside
+from hiertopics.base.stretches import ends_of, entries_of, even_bounds, stretches
 from hiertopics.contract import Context, Each, Pieces, Sharded, as_given, cut
 from hiertopics.corpus.data import Bags, Seeds, seedwords
 from hiertopics.families.flat.bursts import BurstPlan, Repeats
@@ -49,6 +50,11 @@ class Cells(NamedTuple):
     def n_shards(self) -> int:
         """Number S of document ranges and of word ranges."""
         return len(self.doc_bounds) - 1
+
+    @property
+    def ends(self) -> I64:
+        """The cells before each document, and all of them, int64 [n_docs + 1]."""
+        return np.append(self.cuts[:, 0], len(self.word))
 
 
 class Data(NamedTuple):
@@ -83,8 +89,7 @@ class Data(NamedTuple):
     @property
     def cell_bounds(self) -> I64:
         """Bounds of the pieces' cells, int64 [S + 1]."""
-        starts = np.append(self.cells.cuts[:, 0], len(self.cells.word))
-        return starts[self.cells.doc_bounds]
+        return self.cells.ends[self.cells.doc_bounds]
 
 
 class PieceData(NamedTuple):
@@ -206,13 +211,8 @@ def room_of(piece: InCells) -> Room:
 
 
 def spans(cuts: I64) -> Iterator[tuple[int, int]]:
-    """Yield ranges of documents with about ``PAIRS_AT_ONCE`` pairs, each at least a document."""
-    ends, first = cuts[:, -1], 0
-    while first < len(cuts):
-        last = int(np.searchsorted(ends, cuts[first, 0] + PAIRS_AT_ONCE, side="right"))
-        last = max(first + 1, last)
-        yield first, last
-        first = last
+    """Return ranges of documents with about ``PAIRS_AT_ONCE`` pairs, each at least a document."""
+    return stretches(np.append(cuts[:, 0], cuts[-1:, -1]), PAIRS_AT_ONCE)
 
 
 def pairs_of(cells: Cells, first: int, last: int) -> tuple[I64, I32]:
@@ -225,9 +225,8 @@ def pairs_of(cells: Cells, first: int, last: int) -> tuple[I64, I32]:
 def counts_of(data: Data) -> sparse.csr_array:
     """Return the corpus as counts, float64 CSR [n_docs, n_words]."""
     cells = data.cells
-    indptr = np.append(cells.cuts[:, 0], len(cells.word))
-    shape = (data.n_docs, data.n_words)
-    return sparse.csr_array((cells.tokens.astype(np.float64), cells.word, indptr), shape=shape)
+    rows = (cells.tokens.astype(np.float64), cells.word, cells.ends)
+    return sparse.csr_array(rows, shape=(data.n_docs, data.n_words))
 
 
 def lay_out(
@@ -243,9 +242,9 @@ def lay_out(
         words.append(word)
         weights.append(np.ones(len(word), dtype) if tokens else counts.data)
     per_doc = corpus.doc_lengths if tokens else corpus.doc_pairs
-    ends = np.concatenate([[0], np.cumsum(per_doc, dtype=np.int64)])
-    word_bounds = _even_bounds(n_cells, n_shards)
-    doc_bounds = _even_bounds(per_doc, n_shards)
+    ends = ends_of(per_doc)
+    word_bounds = even_bounds(n_cells, n_shards)
+    doc_bounds = even_bounds(per_doc, n_shards)
     word = words.done()
     cells = Cells(_cuts(word, ends, word_bounds), word, weights.done(), doc_bounds)
     lengths, n_with = np.unique(corpus.doc_lengths[corpus.doc_lengths > 0], return_counts=True)
@@ -265,11 +264,9 @@ def _cuts(word: I32, ends: I64, word_bounds: I64) -> I64:
 def some_of(data: Data, docs: I64) -> Data:
     """Return some documents, ascending, laid out with the same word ranges, in memory."""
     cells = data.cells
-    starts, sizes = cells.cuts[docs, 0], cells.cuts[docs, -1] - cells.cuts[docs, 0]
-    ends = np.concatenate([[0], np.cumsum(sizes)])
-    chosen = np.repeat(starts - ends[:-1], sizes) + np.arange(ends[-1])
-    cuts = cells.cuts[docs] + (ends[:-1] - starts)[:, None]
-    bounds = _even_bounds(sizes, cells.n_shards)
+    chosen, ends = entries_of(cells.ends, docs)
+    cuts = cells.cuts[docs] + (ends[:-1] - cells.cuts[docs, 0])[:, None]
+    bounds = even_bounds(np.diff(ends), cells.n_shards)
     doc_lengths = data.doc_lengths[docs]
     lengths, n_with = np.unique(doc_lengths[doc_lengths > 0], return_counts=True)
     taken = Cells(cuts, cells.word[chosen], cells.tokens[chosen], bounds)
@@ -320,11 +317,3 @@ def take_turns(
             if not np.may_share_memory(old, new):
                 old[:] = new
     return [result for _, result in answers]
-
-
-def _even_bounds(work: Ints, n_parts: int) -> I64:
-    """Cut items into contiguous parts of about equal work: int64 [n_parts + 1] bounds."""
-    total = np.cumsum(work, dtype=np.int64)
-    targets = np.arange(1, n_parts) * (total[-1] / n_parts if len(total) else 0.0)
-    inner = np.searchsorted(total, targets)
-    return np.concatenate([[0], inner, [len(work)]]).astype(np.int64)

@@ -150,4 +150,4 @@ spread_block_in_fixed_order = in_fixed_order(spread_block)
 expected_tables_in_fixed_order = in_fixed_order(
     expected_tables, tables_of_row=tables_of_row_in_fixed_order
 )
-"""As the kernels of these names, with the same bits on every processor."""
+"""The kernels of these names with the same bits on every processor."""

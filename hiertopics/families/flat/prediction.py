@@ -19,11 +19,11 @@ from hiertopics.families.flat.summary import document_weights
 from hiertopics.numeric.pitman_yor import PitmanYor, mean_tables
 
 EXTRA = {"doc_prior": Annotated[F64, Axes("n_nodes", least=0)]}
-"""What ``infer`` needs of a tree: the pseudo-count of each row in a document."""
+"""Arrays of a tree that ``infer`` needs: the pseudo-count of each row in a document."""
 
 
 BURSTS_EXTRA = {"bursts": Annotated[F64, Axes("2", least=0)]}
-"""What bursty models need besides: discount and concentration."""
+"""Further arrays that bursty models need: discount and concentration."""
 
 
 class FoldIn(NamedTuple):

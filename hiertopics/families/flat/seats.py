@@ -138,7 +138,7 @@ def _seated(piece: Any, local: Any, stirling: Stirling) -> TableHistograms:
 
 
 def misseated(local: Pieces[Any, Any], *, aside: bool) -> str | None:
-    """Return what is wrong with slots, None if nothing is. local: as of ``tables_of_documents``.
+    """Return the error in slots, or None. local: as of ``tables_of_documents``.
 
     aside: documents may be put aside, which have no table at all.
     """

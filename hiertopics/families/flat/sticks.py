@@ -15,7 +15,7 @@ from hiertopics.base.arrays import F64, I64
 from hiertopics.numeric.priors import GammaPrior
 
 LEAST_LOG_MEAN, LARGEST_LOG_MEAN = -30.0, 30.0
-"""Between them exp(-x) is neither 1 nor 0, to what a float can tell."""
+"""Between them exp(-x) differs from 1 and from 0 in double precision."""
 
 
 class Sticks(NamedTuple):

@@ -13,6 +13,7 @@ from scipy import sparse
 from hiertopics.base.arrays import F64, I64, Bools, Floats, Numbers
 from hiertopics.base.made import all_entries
 from hiertopics.base.room import Room
+from hiertopics.base.stretches import ends_of
 from hiertopics.contract.model import Summary
 from hiertopics.corpus.data import NODE, OUTSIDE, ROOT, Bags, Regrouping, Shelf, Tree
 
@@ -93,7 +94,7 @@ def stacked_rows(parts: Sequence[RowEntries], n_columns: int, room: Room) -> spa
     room: where several are put together.
     """
     lengths = np.concatenate([part.lengths for part in parts])
-    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    indptr = ends_of(lengths)
     kind = np.int32 if indptr[-1] <= np.iinfo(np.int32).max else np.int64
     values: F64 = parts[0].values
     columns: NDArray[np.signedinteger] = parts[0].columns.astype(kind, copy=False)

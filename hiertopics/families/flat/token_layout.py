@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from hiertopics.base.arrays import I32, I64, Ints
+from hiertopics.base.arrays import I32, I64
 from hiertopics.base.room import Room, beside
+from hiertopics.base.stretches import ends_of, entries_of, stretches
 from hiertopics.corpus.data import Bags, Seeds, Shelf, seedwords
 
 TOKENS_AT_ONCE = 1 << 18
@@ -57,7 +58,7 @@ def lay_out(corpus: Bags) -> Data:
         word.append(block.indices)
         token_ptr.append(ends)
         n_tokens = int(ends[-1]) if len(ends) else n_tokens
-    words = TokenRanges(_starts(corpus.doc_pairs), word.done(), token_ptr.done())
+    words = TokenRanges(ends_of(corpus.doc_pairs), word.done(), token_ptr.done())
     shelf = corpus.bare(0, corpus.n_docs) if isinstance(corpus, Shelf) else None
     return Data(words, corpus.n_docs, corpus.n_words, n_tokens, shelf)
 
@@ -95,7 +96,7 @@ class PieceDocuments(NamedTuple):
                 rows = self.shelf.counts_of(self.docs[inside])
                 yield (
                     inside,
-                    TokenRanges(rows.indptr.astype(np.int64), rows.indices, _starts(rows.data)),
+                    TokenRanges(rows.indptr.astype(np.int64), rows.indices, ends_of(rows.data)),
                 )
 
     def _lengths(self) -> I64:
@@ -116,21 +117,14 @@ def doc_lengths(words: TokenRanges) -> I64:
 
 
 def spans(lengths: I64) -> Iterator[tuple[int, int]]:
-    """Yield ranges of documents of about ``TOKENS_AT_ONCE`` tokens. lengths: of each document."""
-    ends, first, before = np.cumsum(lengths), 0, 0
-    while first < len(ends):
-        last = int(np.searchsorted(ends, before + TOKENS_AT_ONCE, side="right"))
-        last = max(last, first + 1)
-        yield first, last
-        first, before = last, int(ends[last - 1])
+    """Return ranges of documents of about ``TOKENS_AT_ONCE`` tokens. lengths: of each document."""
+    return stretches(ends_of(lengths), TOKENS_AT_ONCE)
 
 
 def words_of(words: TokenRanges, docs: I64) -> TokenRanges:
     """Return the words of some documents by themselves."""
-    sizes = words.pair_ptr[docs + 1] - words.pair_ptr[docs]
-    pair_ptr = _starts(sizes)
-    pair = np.repeat(words.pair_ptr[docs] - pair_ptr[:-1], sizes) + np.arange(pair_ptr[-1])
-    token_ptr = _starts(words.token_ptr[pair + 1] - words.token_ptr[pair])
+    pair, pair_ptr = entries_of(words.pair_ptr, docs)
+    token_ptr = ends_of(words.token_ptr[pair + 1] - words.token_ptr[pair])
     return TokenRanges(pair_ptr, words.word[pair], token_ptr)
 
 
@@ -138,8 +132,3 @@ def counts_of(words: TokenRanges, n_words: int) -> sparse.csr_array:
     """Return words as counts again, float64 CSR [n_docs, n_words]."""
     cells = (np.diff(words.token_ptr).astype(np.float64), words.word, words.pair_ptr)
     return sparse.csr_array(cells, shape=(len(words.pair_ptr) - 1, n_words))
-
-
-def _starts(sizes: Ints) -> I64:
-    """Return where each of so large things begins, and the end of the last, int64 [n + 1]."""
-    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])

@@ -440,4 +440,4 @@ IN_FIXED_ORDER = ZERO._replace(
     sweep=without_numbers(partial(sweep, visit=sweep_block_in_fixed_order)),
     spread=partial(spread, visit=spread_block_in_fixed_order),
 )
-"""The same on every processor: what a tree's shape follows from must not depend on one."""
+"""The same functions with equal bits on every processor: the shape of a tree depends on them."""

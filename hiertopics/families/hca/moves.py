@@ -39,7 +39,7 @@ LEAST_DOCS = 10
 """A slot with more rows than this may be split."""
 
 CHOICES = 4
-"""What is to be split or taken out is drawn from so many of the best."""
+"""A node to split or remove is drawn from so many of the best candidates."""
 
 
 class HcaRoundResult(NamedTuple):

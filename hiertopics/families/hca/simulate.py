@@ -29,8 +29,7 @@ def simulate(
     mean = np.sqrt(model.vector_variance) * rng.standard_normal((len(parent), n_columns))
     mu = np.sqrt(model.mean_variance) * rng.standard_normal(n_columns)
     coordinates = rng.standard_normal((n_docs, model.depth))
-    shape, rate = model.noise_prior
-    tau = shape / rate
+    tau = model.noise_prior.mean
     noise = rng.standard_normal((n_docs, n_columns)) / np.sqrt(tau)
     rows = mu + np.einsum("nl,nlp->np", coordinates, mean[path]) + noise
     return Vectors(rows, default_columns(n_columns)), {

@@ -131,7 +131,7 @@ def _made(
     settings: Settings,
     context: Context,
 ) -> State:
-    """Return the state of a draft; noise is what the axes leave of the rows."""
+    """Return the state of a draft; noise is the variance of the rows around the axes."""
     model = settings.model
     n_docs, n_columns = data.rows.shape
     left = sum(

@@ -127,7 +127,7 @@ EXTRA = {
     "mass": Annotated[F64, Axes("n_nodes", least=0)],
     "share": Annotated[F64, Axes("n_nodes", least=0)],
 }
-"""What inference and scores need of a tree; see ``summarise``."""
+"""Arrays of a tree that inference and scores need; see ``summarise``."""
 
 
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:

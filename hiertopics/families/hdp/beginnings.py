@@ -22,6 +22,7 @@ from scipy import sparse
 
 from hiertopics.base.arrays import F32, I32, I64
 from hiertopics.base.room import beside
+from hiertopics.base.stretches import ends_of
 from hiertopics.contract import Arrays, Context, Each, Settings as SettingsOf, of_pieces
 from hiertopics.corpus.data import Bags, Seeds
 from hiertopics.families.flat import variational
@@ -135,7 +136,7 @@ def times_of(piece: Piece) -> I64:
 def _in_tokens(piece: Piece) -> Piece:
     """Return a piece with a cell for each token, in the order of the pairs."""
     times = times_of(piece)
-    ends = np.concatenate([[0], np.cumsum(times)])
+    ends = ends_of(times)
     cuts = ends[piece.cells.cuts]
 
     # Kernels of tokens do not ask how many a cell has: one.

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hiertopics.base.arrays import F32, I32, I64, U8, U16, Ints
+from hiertopics.base.stretches import ends_of
 from hiertopics.corpus.data import Bags, Seeds, Shelf, seedwords
 from hiertopics.families.flat.bursts import Repeats
 from hiertopics.numeric.jit import kernel
@@ -101,7 +102,7 @@ def lay_out(
     One in files is cut alone: its pieces are laid out where they will live.
     """
     lengths = corpus.doc_lengths
-    doc_ptr = np.concatenate([[0], np.cumsum(lengths)])
+    doc_ptr = ends_of(lengths)
     block_doc = _blocks(lengths, n_topics, block_bytes)
     pieces: tuple[Piece | StoredDocuments, ...]
     if isinstance(corpus, Shelf):

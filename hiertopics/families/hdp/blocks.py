@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from hiertopics.base.arrays import F32, F64, I32, I64
 from hiertopics.base.axes import Axes
 from hiertopics.base.room import beside
+from hiertopics.base.stretches import ends_of
 from hiertopics.contract import Context, Engine, Shared
 from hiertopics.families.hdp import block_kernels as kernels
 from hiertopics.families.hdp.block_kernels import (
@@ -51,7 +52,7 @@ CHANGES_AT_ONCE = 1 << 20
 """Changes of n_wk that are written before they are put away."""
 
 LISTED_BYTES = 12
-"""What a change takes in a list; in a table of all cells it takes 4."""
+"""Bytes of a change in a list; in a table of all cells it takes 4."""
 
 DENSE_CELLS = 1 << 18
 """Counts of documents by topic that are in memory at a time."""
@@ -386,7 +387,7 @@ class CountChanges:
 def _lists(piece: Piece, n_topics: int, dtype: np.dtype[Any]) -> DocumentLists:
     """Return memory for the largest block."""
     n_docs = int(np.diff(piece.block_doc).max(initial=0))
-    rooms = np.concatenate([[0], np.cumsum(room_of(np.diff(piece.doc_ptr), n_topics))])
+    rooms = ends_of(room_of(np.diff(piece.doc_ptr), n_topics))
     room = int(np.diff(rooms[piece.block_doc]).max(initial=0))
     return DocumentLists(
         np.empty(n_docs, np.int64),
@@ -413,7 +414,7 @@ def _scratch(sweep_input: BlockSweepInput, n_topics: int) -> BlockScratch:
 
 
 def _found(n_topics: int, n_tokens: int, most: int) -> SweepOutput:
-    """Return room for what a sweep over so many tokens says. most: changes of the largest block."""
+    """Return arrays for the results of a sweep. most: changes of the largest block."""
     n_changes = min(2 * n_tokens, max(most, CHANGES_AT_ONCE))
     return SweepOutput(
         np.zeros((n_topics, SMALL), np.int64),

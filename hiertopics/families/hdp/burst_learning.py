@@ -18,6 +18,7 @@ import numpy as np
 from scipy.special import digamma
 
 from hiertopics.base.arrays import F64, I32, I64, Floats
+from hiertopics.base.stretches import ends_of
 from hiertopics.contract.model import Context
 from hiertopics.families.flat import burst_kernels
 from hiertopics.families.flat.burst_kernels import TableRule
@@ -57,7 +58,7 @@ class AsideDocument(NamedTuple):
 
 
 Place = Callable[[AsideDocument], F64]
-"""Returns p_w of each word of a document, float64 [n_pairs], placed by what is seen of it."""
+"""Returns p_w of each word of a document, float64 [n_pairs], placed by its seen tokens."""
 
 
 def is_due(iteration: int, plan: BurstPlan | Repeats) -> bool:
@@ -86,7 +87,7 @@ def parted(words: I32, counts: I64, doc: int, context: Context) -> AsideDocument
 
 
 def place(part: AsideDocument, phi: Floats, doc_prior: Floats, seating: TableRule) -> F64:
-    """Return p_w of each word of a document, placed by what is seen of it, topics held.
+    """Return p_w of each word of a document, placed by its seen tokens with topics held.
 
     phi: p(w | topic) of its words [n_pairs, T]. doc_prior: pseudo-counts [T].
     """
@@ -120,7 +121,7 @@ def likelihood(
     chances: p_w of the words of each document.
     """
     seen = [part.seen > 0 for part in parts]
-    starts = np.append(0, np.cumsum([int(each.sum()) for each in seen]))
+    starts = ends_of([int(each.sum()) for each in seen])
     counts = np.concatenate([part.seen[each] for part, each in zip(parts, seen, strict=True)])
     of_seen = np.concatenate([p[each] for p, each in zip(chances, seen, strict=True)])
     doc_of = np.repeat(np.arange(len(parts)), [len(part.words) for part in parts])

@@ -56,7 +56,7 @@ def repeats_in(data: Any) -> Repeats:
 
 
 def join_where_due(state: Any, data: Any, context: Context, documents: DocumentAccess) -> None:
-    """Let documents join the others where it is time; what was learned of them is held then."""
+    """Let documents join the others where it is time; from then on a and b are held."""
     if state.burst_stage != LEARNING or context.iteration <= repeats_in(data).join:
         return
     _learn(state, data, context, documents)
@@ -134,7 +134,7 @@ def log_chance(state: Any, data: Any, documents: DocumentAccess) -> float:
 
 
 def misstaged(state: Any, data: Any, documents: DocumentAccess) -> str | None:
-    """Return what is wrong with the stage of a saved draw, None if nothing is."""
+    """Return the error in the stage of a saved draw, or None."""
     if state.burst_stage not in (DRAWN, LEARNING, HELD):
         return f"burst_stage is {state.burst_stage}, which is no stage"
     aside = gibbs_aside.documents_aside(documents.tables(state), data)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hiertopics.base.arrays import F64, I64, Floats
+from hiertopics.base.stretches import ends_of
 from hiertopics.contract import Arrays, Backend, Context, Each, Pieces, Summary, of_pieces
 from hiertopics.corpus.data import Bags, Corpus
 from hiertopics.families.flat import bursts, variational
@@ -106,7 +107,7 @@ def planned(data: Data, settings: Any, n_iterations: int) -> Data:
 def begin_iteration(
     state: Any, data: Data, pseudo_counts: PseudoCounts, context: Context, changes: DocumentMoves
 ) -> None:
-    """Put documents aside, begin to refit tables, or let documents join: where it is time."""
+    """Put documents aside, begin to refit tables, or let documents join, by the iteration."""
     plan = bursty.plan_of(data)
     if state.burst_stage == HELD:
         return
@@ -312,7 +313,7 @@ def log_likelihood(
         counts.append(piece.cells.tokens[own].astype(np.int32))
         lengths.append(len(counts[-1]))
     tokens = np.concatenate(counts)
-    starts = np.append(0, np.cumsum(lengths))
+    starts = ends_of(lengths)
     found = marginal(starts, tokens, np.concatenate(chances), process.discount)
     return float(found.log_likelihoods(process.concentration).sum()), float(tokens.sum())
 

@@ -281,4 +281,4 @@ ZERO = with_tables(variational.ZERO, as_bursty)._replace(
 """q(z) of tables sees the means of the counts alone."""
 
 IN_FIXED_ORDER = ZERO._replace(sweep=partial(sweep, fixed=True), spread=partial(spread, fixed=True))
-"""The same on every processor: what a tree's shape follows from must not depend on one."""
+"""The same functions with equal bits on every processor: the shape of a tree depends on them."""

@@ -176,7 +176,7 @@ def _seated(piece: Piece, local: Local, stirling: Stirling) -> TableHistograms:
 
 
 def misseated(local: Pieces[Piece, Local], *, aside: bool) -> str | None:
-    """Return what is wrong with slots, None if nothing is; see ``seats.misseated``."""
+    """Return the error in slots, or None; see ``seats.misseated``."""
     if all(local.ask(_are_rows, aside)):
         return None
     return "z has pairs whose tables do not stand in their first slots"

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from hiertopics.base.arrays import I32, I64
+from hiertopics.base.stretches import ends_of
 from hiertopics.contract import Arrays, Backend, Chains, Context, Each, Sharded, Summary, of_pieces
 from hiertopics.corpus.data import Bags, Corpus
 from hiertopics.families.flat import seats
@@ -65,7 +66,7 @@ def init(data: Blocks, settings: Settings, context: Context) -> State:
 
 def slots_of(data: Blocks, docs: I64) -> list[I64]:
     """Return the slots of some documents, by piece; each piece numbers its own from 0."""
-    doc_ptr = np.concatenate([[0], np.cumsum(data.doc_lengths)])
+    doc_ptr = ends_of(data.doc_lengths)
     own = [np.arange(doc_ptr[doc], doc_ptr[doc + 1]) for doc in docs.tolist()]
     slots, bounds = np.concatenate([np.empty(0, np.int64), *own]), data.bounds["z"]
     ends = np.searchsorted(slots, bounds)
@@ -134,7 +135,7 @@ def _pairs(data: Blocks, doc: int) -> tuple[I32, I64]:
 
 def _place(state: State, data: Blocks, joining: list[JoiningDocument]) -> None:
     """Write topics of tables into the slots of documents that join."""
-    starts = np.concatenate([[0], np.cumsum(data.doc_lengths)])
+    starts = ends_of(data.doc_lengths)
     bounds = data.bounds["z"]
     messages: list[list[tuple[int, I32]]] = [[] for _ in bounds[:-1]]
     for each in joining:

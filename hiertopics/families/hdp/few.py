@@ -70,7 +70,7 @@ CELLS = 1 << 18
 """First counts that are made at a time."""
 
 LEAST = 1e-7
-"""Of the noise, which must be above 0."""
+"""The least value of the noise, which must be above 0."""
 
 
 class Local(NamedTuple):

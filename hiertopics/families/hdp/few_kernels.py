@@ -35,10 +35,10 @@ Names = NDArray[np.unsignedinteger[Any]]
 WORDS_AHEAD = 3
 
 COARSER = np.float32(1.5)
-"""By what the threshold grows where more entries pass than there is room for."""
+"""Factor of the threshold where more entries pass than there is room for."""
 
 FINER = np.float32(0.5)
-"""By what it shrinks where none does, which is rare: all shares are small then."""
+"""Factor of the threshold where no entry passes, which is rare: all shares are small then."""
 
 
 class EntryCounts(NamedTuple):

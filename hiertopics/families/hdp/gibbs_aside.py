@@ -70,7 +70,7 @@ def pairs_of(data: Data, doc: int) -> tuple[I32, I64]:
 def learn(
     held: HeldTopics, docs: I64, pairs: Sequence[tuple[I32, I64]], context: Context
 ) -> PitmanYor:
-    """Return the a and b under which documents put aside predict best what is kept back of them.
+    """Return the a and b that best predict the kept-back tokens of documents that are put aside.
 
     pairs: words and tokens of each document.
     """

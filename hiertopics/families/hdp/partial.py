@@ -67,7 +67,7 @@ from hiertopics.numeric.mixtures import log_rising
 from hiertopics.numeric.streams import new_key
 
 BUFFERS = 36 << 20
-"""What a sweep lists, or the writing of a summary copies, at a time, whatever the corpus."""
+"""Bytes that a sweep lists, or that writing a summary copies, at a time, for any corpus."""
 
 CELLS = 1 << 18
 """Counts of words by topic whose chances are added up at a time."""

@@ -264,5 +264,6 @@ def prior_of(state: State, settings: Settings) -> PseudoCounts:
 
 def _gamma_posterior(tables: float, rate: float, exp: Callable[[F64], F64]) -> tuple[float, float]:
     """Return E[.] and G[.] of a concentration of so many tables, at a rate."""
-    shape, rate = CONCENTRATION_PRIOR.posterior(tables, rate)
-    return float(shape / rate), float(exp(digamma(np.array([shape])))[0] / rate)
+    learned = CONCENTRATION_PRIOR.posterior(tables, rate)
+    geometric = exp(digamma(np.array([learned.shape])))[0] / learned.rate
+    return float(learned.mean), float(geometric)

@@ -15,6 +15,7 @@ import numpy as np
 
 from hiertopics.base.arrays import I32, I64, Bools
 from hiertopics.base.axes import Axes
+from hiertopics.base.stretches import ends_of
 from hiertopics.contract import Backend, Chains, Context, Hyperparameters, Sizes, Summary
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.flat import seats
@@ -107,7 +108,7 @@ def init(data: Data, settings: Settings, context: Context) -> State:
 def as_tokens(state: State, data: Data) -> AsTokens:
     """Return the tables of a draw as the plain sampler sees them; its counts are the draw's own."""
     there = state.z >= 0
-    ends = np.append(0, np.cumsum(there, dtype=np.int64))
+    ends = ends_of(there)
     doc_ptr = ends[data.tokens.doc_ptr]
     tokens = Tokens(doc_ptr, data.tokens.word[there])
     plain = gibbs.State(state.z[there], state.n_wk, state.n_k, state.alpha, state.eta)

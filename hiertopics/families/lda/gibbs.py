@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.base.axes import POSITIVE, Axes
+from hiertopics.base.stretches import ends_of
 from hiertopics.contract import (
     NONE_DRAWN,
     Backend,
@@ -91,7 +92,7 @@ def prepare(corpus: Corpus, settings: Settings) -> Data:
     """Lay the corpus out in tokens."""
     counts = corpus.counts
     word = np.repeat(counts.indices, counts.data).astype(np.int32)
-    doc_ptr = np.concatenate([[0], np.cumsum(corpus.doc_lengths)]).astype(np.int64)
+    doc_ptr = ends_of(corpus.doc_lengths)
     return Data(Tokens(doc_ptr, word), corpus.doc_lengths, corpus.n_words)
 
 

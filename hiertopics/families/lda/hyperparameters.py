@@ -3,7 +3,7 @@
 Both are Dirichlet priors with their multinomials integrated out. Where they are symmetric, one
 function serves documents over topics (alpha) and topics over words (eta). Priors: n_topics * alpha
 is uniform from 0.1 to 1000, as kappa of the stick-breaking model (theory/tssb 6); so is the
-sum of alphas that differ, and their shares of it are uniform too. eta is Exponential(1).
+sum of alphas that differ, and their shares of it are uniform too. eta is Gamma(1, 1).
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import NamedTuple
 import numpy as np
 
 from hiertopics.base.arrays import F64, I32, I64
+from hiertopics.families.flat.concentrations import ETA_PRIOR
 from hiertopics.families.lda.config import Model
 from hiertopics.numeric.mixtures import log_rising
 from hiertopics.numeric.slices import draw_by_slice
 
 LOWEST_TOTAL, HIGHEST_TOTAL = 0.1, 1000.0
-ETA_RATE = 1.0
 LOWEST_ETA, HIGHEST_ETA = 1e-6, 1e3
 """Where the prior of eta is cut off."""
 
@@ -37,7 +37,7 @@ def draw_alpha_from_prior(model: Model, rng: np.random.Generator) -> F64:
 
 def draw_eta_from_prior(rng: np.random.Generator) -> float:
     """Draw eta from its prior; the mass above HIGHEST_ETA is negligible."""
-    return LOWEST_ETA + float(rng.exponential(1.0 / ETA_RATE))
+    return LOWEST_ETA + ETA_PRIOR.draw(rng)
 
 
 class Tally(NamedTuple):
@@ -120,6 +120,6 @@ def draw_eta(n_kw: I32, eta: float, rng: np.random.Generator) -> float:
     table = tally(n_kw)
 
     def log_density(value: float) -> float:
-        return log_evidence(table, value) - ETA_RATE * value
+        return log_evidence(table, value) + ETA_PRIOR.log_density(value)
 
     return draw_by_slice(eta, log_density, (LOWEST_ETA, HIGHEST_ETA), rng)

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from hiertopics.base.arrays import F64, I64, Ints
+from hiertopics.base.stretches import ends_of
 
 ROUNDS = 10
 DOCS_PER_LEAF, MOST_LEAVES = 4, 450
@@ -78,7 +79,7 @@ def _joined(
 ) -> I64:
     """Return the cluster that each document is most like; labels: the clusters of ``rows``."""
     centres = unit_rows(sums_of(rows, labels, int(labels.max()) + 1))
-    found, ends = np.empty(len(doc_pairs), np.int64), np.concatenate([[0], np.cumsum(doc_pairs)])
+    found, ends = np.empty(len(doc_pairs), np.int64), ends_of(doc_pairs)
     cuts = np.searchsorted(ends, np.arange(0, ends[-1] + CELLS, CELLS))
     for first, last in pairwise(np.unique(np.minimum(cuts, len(found))).tolist()):
         own = _weighted(counts_of(np.arange(first, last)), importance)

@@ -64,7 +64,7 @@ EXTRA = {
     "log_mass": Annotated[F64, Axes("n_nodes")],
     "level_prior": Annotated[F64, Axes("depth", least=0)],
 }
-"""What inference needs of a tree; see ``summarise``."""
+"""Arrays of a tree that inference needs; see ``summarise``."""
 
 
 def summarise(fitted: HldaSummaryInput) -> Summary:
@@ -123,7 +123,7 @@ def summarise(fitted: HldaSummaryInput) -> Summary:
 
 
 def _placed(fitted: HldaSummaryInput, parent: I32, slots: Ints) -> tuple[sparse.csr_array, Paths]:
-    """Return theta and the paths of all documents, some of whom are placed at a time.
+    """Return theta and the paths of all documents; they are placed some documents at a time.
 
     parent: int32 [n_live]. slots: the live node whose slot that of each node is now.
     """

@@ -16,6 +16,7 @@ from scipy import sparse
 from scipy.cluster.hierarchy import linkage
 
 from hiertopics.base.arrays import F64, I64
+from hiertopics.base.stretches import rows_of
 from hiertopics.contract.model import unreported
 from hiertopics.corpus.data import Seeds, seedwords
 from hiertopics.families.nhdp.shapes import labels_at
@@ -26,7 +27,7 @@ WEIGHTS: tuple[Callable[[F64], F64], ...] = (
     lambda tokens: 1 + factors.logarithms(tokens),
     lambda tokens: tokens,
 )
-"""What a word that a document has so many tokens of counts there: presence, damped, counts."""
+"""Weights of a word in a document by its number of tokens: presence, damped, counts."""
 
 PRIOR = 1e-3
 """Tokens that a document has of each branch besides its own, where branches are linked."""
@@ -38,7 +39,7 @@ SHARPNESS = 2
 """The power of theta by which pairs belong to branches, where topics are found within them."""
 
 CHANCE = 1e-12
-"""Of a word in a branch that does not have it."""
+"""Probability of a word in a branch without a token of it."""
 
 
 EVERY = 10
@@ -243,7 +244,7 @@ class BranchLinks:
     def __init__(
         self, counts: sparse.csr_array, branch: I64, n_named: int = 0, effort: Effort = WHOLE
     ) -> None:
-        doc = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+        doc = rows_of(counts.indptr)
         shape = (counts.shape[0], max(int(branch.max(initial=-1)) + 1, n_named))
         tokens = sparse.coo_array((counts.data, (doc, branch)), shape=shape).tocsr()
         tokens.sum_duplicates()
@@ -323,7 +324,7 @@ def _documents_with(counts: sparse.csr_array) -> F64:
 
 def _weighted(counts: sparse.csr_array, weights: F64) -> sparse.csr_array:
     """Return rows of these weights, each of length 1."""
-    doc = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    doc = rows_of(counts.indptr)
     length = np.sqrt(np.bincount(doc, weights * weights, counts.shape[0]))
     scaled = weights / np.maximum(length, 1e-300)[doc]
     return sparse.csr_array((scaled, counts.indices, counts.indptr), shape=counts.shape)

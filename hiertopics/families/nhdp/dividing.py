@@ -91,7 +91,7 @@ class Division(NamedTuple):
 
 
 def rows_between(table: Floats | PatchedTable, first: int, last: int) -> Floats | PatchedTable:
-    """Return a table of some rows; it has no copy of what it is made of."""
+    """Return a table of some rows, a view of the arrays of the table."""
     return table.between(first, last) if isinstance(table, PatchedTable) else table[first:last]
 
 

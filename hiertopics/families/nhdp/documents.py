@@ -22,6 +22,7 @@ from scipy import sparse
 
 from hiertopics.base.arrays import F64, Floats, Ints
 from hiertopics.base.room import Room, beside
+from hiertopics.base.stretches import ends_of, rows_of
 from hiertopics.contract import Arrays, Context, Each, Settings, Workers
 from hiertopics.corpus.data.shelf import Bags
 from hiertopics.families.flat import bursts, variational
@@ -87,8 +88,8 @@ def begin(
         resp = np.empty(int(lengths[first:last] @ n_pairs), stored)
         kernels.keep(cells, first, last, dense, nodes, lengths, resp)
         resps.append(resp)
-    first_node = np.concatenate([[0], np.cumsum(lengths)])
-    first_resp = np.concatenate([[0], np.cumsum(lengths * (cuts[:, -1] - cuts[:, 0]))])
+    first_node = ends_of(lengths)
+    first_resp = ends_of(lengths * (cuts[:, -1] - cuts[:, 0]))
     node = found.done()
     n = room.empty(len(node), kind)
     n[:] = 0
@@ -103,7 +104,7 @@ def counts_of(local: AnyLocal, n_nodes: int) -> Iterator[Floats]:
         ends = local.first_node[first : first + DOCS_AT_ONCE + 1]
         counts = np.zeros((len(ends) - 1, n_nodes), local.n.dtype)
         entries = slice(ends[0], ends[-1])
-        doc = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+        doc = rows_of(ends)
         counts[doc, local.node[entries]] = local.n[entries]
         yield counts
 

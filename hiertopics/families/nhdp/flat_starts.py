@@ -16,6 +16,7 @@ from scipy import sparse
 from scipy.cluster.hierarchy import linkage
 
 from hiertopics.base.arrays import F64, I32, I64, Floats
+from hiertopics.base.stretches import rows_of
 from hiertopics.contract.model import Context
 from hiertopics.corpus.data import Corpus, Seeds, default_vocab, seedwords
 from hiertopics.families.flat.layout import Data, InCells, lay_out, pairs_of
@@ -30,7 +31,7 @@ FEWEST_TOPICS = 200
 """Where the words of a corpus allow fewer, no branches are found first: the tree is cut at gaps."""
 
 SMALLEST = 1e-3
-"""What a document has of every topic, or cluster, besides its tokens."""
+"""Pseudo-count of every topic, or cluster, in a document."""
 
 WORD_FLOOR = 1e-6
 
@@ -79,7 +80,7 @@ def topic_of_pairs(cuts: I64, word: I32, theta: F64, phi: F64) -> I64:
 
 def parts(branch: I64, counts: sparse.csr_array) -> list[BranchContent]:
     """Return the content of each non-empty branch; branch: int64 [n_pairs], of each pair."""
-    doc = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    doc = rows_of(counts.indptr)
     found = []
     for place in np.unique(branch):
         here = branch == place

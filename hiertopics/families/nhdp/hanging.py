@@ -18,7 +18,7 @@ RARE = 0.05
 """Expected tokens of a document at a node below which it has none there."""
 
 LEAST = 1e-6
-"""What a change gains at least, in nats."""
+"""Least gain of a change, in nats."""
 
 ROUNDS = 6
 
@@ -206,7 +206,7 @@ class ScoredTree:
 
 
 def _more(gone: F64, n_kids: I64) -> F64:
-    """Return what one child more costs the documents that go on: [n_docs, K]."""
+    """Return the cost of one more child, in the documents that go on: [n_docs, K]."""
     mass = MASS * np.maximum(n_kids, 1)
     return log_rising(mass + MASS, gone) - log_rising(mass, gone)
 

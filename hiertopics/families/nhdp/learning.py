@@ -70,7 +70,7 @@ def refitted(mixing: Mixing, sums: NodeSums, gamma: float) -> Mixing:
         mass = of_children + gamma / len(of_children)
         share[children] = np.maximum(mass / mass.sum(), SMALLEST)
         learned = CONCENTRATION_PRIOR.posterior(of_children.sum(), sums.growth[node])
-        concentration[node] = learned.shape / learned.rate
+        concentration[node] = learned.mean
     return mixing._replace(share=share, concentration=concentration)
 
 
@@ -81,7 +81,7 @@ def restopped(mixing: Mixing, sums: NodeSums) -> Mixing:
         visits = sums.visits[nodes].sum()
         for weight, tables in ((stop_a, sums.stops), (stop_b, sums.goes)):
             learned = CONCENTRATION_PRIOR.posterior(tables[nodes].sum(), visits)
-            weight[nodes] = learned.shape / learned.rate
+            weight[nodes] = learned.mean
     return mixing._replace(stop_a=stop_a, stop_b=stop_b)
 
 

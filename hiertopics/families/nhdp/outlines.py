@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from hiertopics.base.arrays import I64
+from hiertopics.base.stretches import rows_of
 from hiertopics.contract.model import Context, Summary
 from hiertopics.corpus.data import NODE, ROOT, Bags, Corpus, Tree
 from hiertopics.families.flat.layout import counts_of
@@ -44,7 +45,7 @@ def _summary(counts: sparse.csr_array, branch: I64, group: I64) -> Summary:
     first = 1 + len(names)
     node = first + branch
     n_nodes = first + len(group)
-    doc = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    doc = rows_of(counts.indptr)
     shape = (counts.shape[0], n_nodes)
     theta = sparse.coo_array((counts.data, (doc, node)), shape=shape).tocsr()
     words = np.zeros((n_nodes, counts.shape[1]))

@@ -22,7 +22,7 @@ from hiertopics.families.nhdp.shapes import ArrangedTopics, arrange, ward
 from hiertopics.families.nhdp.summary import mixing_of
 
 ROUNDS = 10
-"""Of shares and concentrations, given what documents have at nodes."""
+"""Updates of shares and concentrations, given the tokens of documents at nodes."""
 
 DOCS_AT_ONCE = 4096
 """Documents whose shares are moved at a time."""

@@ -28,7 +28,7 @@ from hiertopics.numeric.special import log_of
 
 FEWEST_NODES, MOST_NODES = 3, 100
 MOST_ENTRIES = 10_000_000
-"""Of q(z), pairs times nodes: larger trees stay as the linkage makes them."""
+"""Entries of q(z), pairs times nodes: larger trees stay as the linkage makes them."""
 
 BEFORE, BETWEEN = 25, 5
 """Sweeps before the first round and after each."""
@@ -46,7 +46,7 @@ EVERY, FEWEST_DOCS = 10, 50
 """Every tenth document judges whether the trial is worth while; corpora of few have none."""
 
 FEW = 0.01
-"""What a document has of every node besides its tokens, where it begins anew."""
+"""Pseudo-count of every node in a document, where the document begins anew."""
 
 GONE = -2
 """The parent of a node that is one with another."""

@@ -181,7 +181,7 @@ STEP = 2.0**-20
 """Distances are rounded to it where noise in their last bits must not decide."""
 
 APART = 1e3
-"""What is added to distances between clusters that are merged last."""
+"""Distance that is added between clusters that are merged last."""
 
 SMALL_CORPUS = 100_000
 POWERS = {True: (0.52,), False: (0.4, 0.68)}

@@ -67,7 +67,7 @@ EXTRA = {
     "concentration": Annotated[F64, Axes("n_nodes", least=0)],
     "stop": Annotated[F64, Axes("n_nodes", "2", least=0)],
 }
-"""What ``mixing_of`` needs of a tree."""
+"""Arrays of a tree that ``mixing_of`` needs."""
 
 
 def summarise(fitted: NhdpSummaryInput) -> Summary:
@@ -109,7 +109,7 @@ def _theta(left: Pruning, n_di: Floats | sparse.csr_array, first: int, last: int
 
 
 def _tree_and_seeds(left: Pruning, words: WordCounts, n_docs: I64) -> tuple[Tree, Seeds]:
-    """Return the tree of these counts, and what is kept of them."""
+    """Return the tree of these counts, and the seed words."""
     return tree_of(left, words, n_docs), words.seeds
 
 

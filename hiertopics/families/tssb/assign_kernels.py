@@ -188,7 +188,7 @@ def reveal(node: int, nodes: StickNodes, law: Any, rng: np.random.Generator) -> 
 BELOW_ONE = 1.0 - 2.0**-53
 NARROW = 1e-15
 LOW, HIGH, LEVEL, ASKED = range(4)
-"""What ``pending`` holds: the bracket, the slice's level, and the u that was asked for."""
+"""Places in ``pending``: the bracket, the slice's level, and the u to look for."""
 
 
 @kernel(fastmath=REASSOCIATE)

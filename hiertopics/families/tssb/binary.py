@@ -38,13 +38,13 @@ FIRST_STEP = 0.3
 STEPS = (0.001, 0.9)
 """The step size stays in between, in units of a parameter's own scale; beyond 1 it diverges."""
 ACCEPTANCE, GAIN = 0.8, 0.3
-"""What the step size aims at in burn-in, and how fast its log moves there."""
+"""Acceptance that the step size aims at in burn-in, and the rate at which its log moves."""
 
 LEAPFROG_STEPS = 25
-"""Of each Hamiltonian move of the parameters."""
+"""Leapfrog steps of each Hamiltonian move of the parameters."""
 
 LARGEST = 40.0
-"""Of log odds: beyond, a chance is 0 or 1 in double precision."""
+"""Largest log odds: beyond, a chance is 0 or 1 in double precision."""
 
 
 class Data(NamedTuple):

@@ -36,7 +36,7 @@ EXTRA = {
     "below": Annotated[F64, Axes("n_nodes", least=0)],
     "process": Annotated[F64, Axes("4", least=0)],
 }
-"""What inference needs of a tree, of any likelihood; see ``summarise``."""
+"""Arrays of a tree that inference needs under any likelihood; see ``summarise``."""
 
 
 def summarise(state: State, used: I64, rows: NodeRows) -> Summary:

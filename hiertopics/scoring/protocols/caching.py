@@ -44,7 +44,7 @@ from hiertopics.scoring.scores import Score, word_chances
 
 MOST_TRAINING_DOCS = 500
 WITH_CACHE = "_with_cache"
-"""What the names of scores with a cache end in."""
+"""The ending of the names of scores with a cache."""
 
 SOURCES = (SEEN, TRAINING)
 GRAPHS = ("edges",)
@@ -177,7 +177,7 @@ class _TokenInference:
         self._request, self._job, self._drawn = request, job, topics
 
     def __call__(self, docs: I64, counts: sparse.csr_array) -> AtCells:
-        """Return p_w of entries of these documents, of whom ``counts`` is known."""
+        """Return p_w of entries of these documents, whose seen tokens are ``counts``."""
         run, job = self._request.run, self._job
         tags = (_select(job.groups, docs), _select(job.labels, docs))
         corpus = Corpus(counts, run.vocab, None, *tags)

@@ -1,4 +1,4 @@
-"""Which tokens of each document are observed and which are scored."""
+"""The tokens of each document that are observed, and those that are scored."""
 
 from __future__ import annotations
 

@@ -32,6 +32,10 @@ WIDTH = 170.0
 """Width of a figure in millimetres: that of the text of a page with usual margins."""
 
 
+FEW_DOCUMENTS = 5
+"""Documents of a value, such as a year, below which their mean share is mostly chance."""
+
+
 class Remark(NamedTuple):
     """A further fact about a node: its name, its printed text, and its JSON value."""
 
@@ -62,7 +66,7 @@ class View(NamedTuple):
     root: int = ROOT
 
     def roots(self, tree: Tree) -> list[int]:
-        """Return the nodes at the top of what is shown."""
+        """Return the topmost nodes of the view."""
         found: list[int] = self.children(tree, ROOT).tolist()
         return found if self.root == ROOT else [self.root]
 

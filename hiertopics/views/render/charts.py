@@ -9,12 +9,14 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hiertopics.views.render import FEW_DOCUMENTS
+
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 PANELS = 4
 """Topics that stand beside each other."""
 
 WIDTH, HEIGHT = 220, 130
-"""Of a topic's panel, in pixels."""
+"""Size of a topic's panel, in pixels."""
 
 
 def to_vega_lite(rows: Sequence[Mapping[str, Any]], column: str) -> dict[str, Any]:
@@ -84,11 +86,8 @@ TOLD = [
     {"field": "n_docs", "type": "quantitative", "title": "documents at the topic"},
     {"field": "of", "type": "quantitative", "title": "documents of the value"},
 ]
-"""What a reader sees who points at a mark."""
+"""Fields of the tooltip of a mark."""
 
-
-FEW_DOCUMENTS = 5
-"""Documents of a value below which its share is chance."""
 
 POINT = {"type": "point", "filled": True}
 PALE = {"condition": {"test": f"datum.of < {FEW_DOCUMENTS}", "value": 0.35}, "value": 1}

@@ -182,7 +182,7 @@ def _stack(
 def _siblings(
     tree: Tree, plan: FigurePlan, nodes: Sequence[int], x: float, y: float, above: Box | None
 ) -> Iterator[Box]:
-    """Yield the boxes of siblings, and of what the node above them has besides."""
+    """Yield the boxes of siblings, and the box of the own words of the node above them."""
     heights = [float(tree.subtree_weight[node]) * plan.scale for node in nodes]
     n_high = sum(high >= LOW for high in heights)
     if n_high == len(nodes) - 1:
@@ -269,7 +269,7 @@ def _draw_joined(
 
 
 def _draw_own(svg: Element, tree: Tree, box: Box, hue: tuple[float, int] | None) -> None:
-    """Draw what a node has besides its children: its own words, and those of hidden topics."""
+    """Draw the rest of a node beside its children: its own words, and those of hidden topics."""
     title = f"own words of [{tree.id_of(box.node)}], and of topics that are not shown"
     _draw_faint(svg, box, hue, title, "own words")
 
@@ -343,7 +343,7 @@ def _lines(
 
 
 def _units(text: str, fits: Callable[[str, int], bool]) -> Iterator[str]:
-    """Yield what a line holds whole: a part of a name with what stands behind it, or a word.
+    """Yield units that no line divides: a part of a name with its separator, or a word.
 
     fits: whether a text has room on a line, by its number. Only the first part stands on the first
     line in any case.

@@ -20,10 +20,10 @@ NODE_KEYS = {
 }
 BRANCH_KEYS = {"branch_docs": "int", "branch_share": "double"}
 LABEL_KEYS = ("name", "note")
-"""What somebody said of a node; only where somebody did of any."""
+"""Keys of labels that users gave; written only if a node has one."""
 
 NO_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 has no way to write, and the carriage return, which its readers turn into \\n."""
+"""Characters that XML 1.0 cannot hold, and the carriage return, which its readers turn into \\n."""
 
 
 def to_dot(tree: Tree, vocab: Sequence[str], view: View) -> str:

@@ -29,7 +29,7 @@ BOLD = (
 
 FIRST = ord(" ")
 WIDE, OTHER = 100, 110
-"""Of letters of East Asia, and of all others: the widest of Cyrillic and Greek."""
+"""Widths of letters of East Asia, and of all others: that of the widest of Cyrillic and Greek."""
 
 
 def text_width(text: str, *, bold: bool) -> float:

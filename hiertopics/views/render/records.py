@@ -98,7 +98,7 @@ MEASURES = (
     Measure("seconds", NEVER, "seconds", 1),
     Measure("peak_memory_bytes", NEVER, "MiB", 0, unit=MIB),
 )
-"""In the order of the columns of ``compare``; ``eval`` shows first what it always shows."""
+"""Measures in the order of the columns of ``compare``; ``eval`` shows those of ALWAYS first."""
 
 
 class Grid(NamedTuple):

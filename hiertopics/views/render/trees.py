@@ -42,7 +42,7 @@ def to_lines(tree: Tree, vocab: Sequence[str], view: View, limit: int | None = N
 
 
 def _lines(tree: Tree, vocab: Sequence[str], view: View) -> Iterator[Line]:
-    """Yield the lines; what waits is a node, what its line and what those below it open with."""
+    """Yield the lines; a stack holds nodes, and prefixes of their lines and of lines below."""
     waiting = [(root, "", "") for root in view.roots(tree)[::-1]]
     while waiting:
         node, branch, deeper = waiting.pop()
@@ -110,7 +110,7 @@ def to_lists(tree: Tree, vocab: Sequence[str], view: View, notes: Sequence[str] 
 
 
 def _pieces(tree: Tree, vocab: Sequence[str], view: View) -> Iterator[str]:
-    """Yield the lists; what waits is a node, or the end of what was opened."""
+    """Yield the lists; a stack holds nodes and closing tags."""
     yield "<ul>\n"
     waiting: list[int | str] = ["</ul>\n", *view.roots(tree)[::-1]]
     while waiting:

@@ -104,7 +104,7 @@ def _settings(experiment: Experiment) -> list[list[Any]]:
 
 
 def _is_found(data: Mapping[str, Any], key: str) -> bool:
-    """Tell whether an entry is the corpus itself, or what a fit finds by the corpus's name."""
+    """Tell whether an entry is the corpus, or a file that a fit finds by the corpus's name."""
     corpus, value = Path(str(data["corpus"])), data[key]
     if key == "from":
         return any(fnmatchcase(unpacked(corpus.name).lower(), p) for p in _patterns(value))

@@ -12,6 +12,7 @@ from scipy import sparse
 
 from hiertopics.base.arrays import I64
 from hiertopics.base.errors import HiertopicsError
+from hiertopics.base.stretches import ends_of, rows_of
 from hiertopics.corpus.data import Corpus, Tags, Tree
 from hiertopics.corpus.data.columns import moments
 from hiertopics.corpus.data.membership import blocks_of
@@ -176,7 +177,7 @@ def entries_of(shares: Shares, most: int) -> ShareEntries:
 
 
 def _entries_of_block(own: sparse.csr_array, most: int) -> ShareEntries:
-    doc = np.repeat(np.arange(own.shape[0]), np.diff(own.indptr))
+    doc = rows_of(own.indptr)
     whole = np.rint(UNIT * own.data).astype(np.int64)
     order = np.lexsort((own.indices, -own.data, doc))
     rank = np.arange(len(order)) - own.indptr[doc[order]]
@@ -192,13 +193,13 @@ def _joined(parts: list[ShareEntries]) -> ShareEntries:
 
 
 def rest_of(shares: Shares, entries: ShareEntries, layout: Layout) -> ShareEntries:
-    """Return what the kept shares lack at nodes with nodes below, so that sums there are true.
+    """Return the differences between true shares at or below inner nodes and sums of kept ones.
 
     The share of a document at or below such a node is the sum of its kept shares there and of its
     rests there; it differs from the true one by at most one unit. A rest may be below 0.
     """
     inner = np.flatnonzero(layout.end - np.arange(len(layout.rows)) > 1)
-    first = np.concatenate([[0], np.cumsum(entries.n)])
+    first = ends_of(entries.n)
     parts = [
         _rest_of_block(shares, entries, first, layout, inner, start)
         for start in range(0, len(entries.n), BLOCK)
@@ -253,7 +254,7 @@ def contents_of(
     most: int,
 ) -> Contents:
     """Return the ``most`` most frequent words of some documents, each with its topic."""
-    first = np.concatenate([[0], np.cumsum(entries.n)])
+    first = ends_of(entries.n)
     parts = []
     for start in range(0, len(docs), BLOCK):
         rows = counts[docs[start : start + BLOCK]]
@@ -264,7 +265,7 @@ def contents_of(
     joined = Contents(*(np.concatenate(part) for part in zip(*parts, strict=True)))
     doc = np.repeat(np.arange(len(docs)), joined.n)
     order = np.lexsort((joined.word, -joined.times, doc))
-    begins = np.concatenate([[0], np.cumsum(joined.n)])
+    begins = ends_of(joined.n)
     kept = np.sort(order[np.arange(len(order)) - begins[doc[order]] < most])
     n = np.bincount(doc[kept], minlength=len(docs))
     return Contents(n, joined.word[kept], joined.times[kept], joined.topic[kept])
@@ -282,7 +283,7 @@ def _contents(
     doc = np.repeat(docs, n_words)
     n_pairs = entries.n[doc]
     cell = np.repeat(np.arange(len(doc)), n_pairs)
-    begin = np.concatenate([[0], np.cumsum(n_pairs)])
+    begin = ends_of(n_pairs)
     which = np.arange(len(cell)) - begin[cell]
     entry = first[doc[cell]] + which
     row = layout.rows[entries.place[entry]]

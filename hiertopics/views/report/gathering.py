@@ -13,6 +13,7 @@ from scipy import sparse
 from hiertopics import __version__
 from hiertopics.base.arrays import F64, I64
 from hiertopics.base.errors import UsageError
+from hiertopics.base.stretches import ends_of
 from hiertopics.contract import registry
 from hiertopics.corpus.corpora.dataset import corpus_name
 from hiertopics.corpus.data import ROOT, Tags, Tree, groups_of, hidden_nodes, in_order, support_told
@@ -72,7 +73,7 @@ NAMES = "name"
 """The column of metadata that holds what documents are called."""
 
 SPARE = 1000
-"""Bytes for what is said to be left out."""
+"""Bytes for the sentences on parts that are left out."""
 
 
 class ReportRequest(NamedTuple):
@@ -128,7 +129,7 @@ def gather(run: RunDir, other: RunDir | None, request: ReportRequest, overhead: 
 
 
 class _Gathering:
-    """One report in the making: what is needed more than once, and what had to be left out."""
+    """The parts of one report while they are made, and the sentences on parts that are left out."""
 
     def __init__(self, run: RunDir, other: RunDir | None, request: ReportRequest) -> None:
         self.run, self.other, self.request = run, other, request
@@ -145,7 +146,7 @@ class _Gathering:
 
     @cached_property
     def known(self) -> TrainingDocuments:
-        """What the run's corpus says of its documents; --side name gives them other names."""
+        """Training documents as the run's corpus has them; --side name gives them other names."""
         known = known_documents(self.run)
         if (given := self.tags.pop(NAMES, None)) is not None:
             known = known._replace(names=list(map(" ".join, given.by_row)))
@@ -167,7 +168,7 @@ class _Gathering:
         return list(zip(fewest, [words, words // 2, 8, 8, 8, 8, 8], strict=True))
 
     def put_tree(self, box: PackingBox, min_docs: int, n_words: int) -> None:
-        """Put in what a report cannot do without."""
+        """Add the parts that every report needs."""
         run, tree = self.run, self.tree
         self.left_out.clear()
         layout = lay_out(tree, min_docs)
@@ -232,7 +233,7 @@ class _Gathering:
             box.put("groups", groups)
 
     def put_documents(self, box: PackingBox) -> None:
-        """Put in as much of the documents as there is space for, the most wanted first."""
+        """Add as many parts of documents as there is space for, the most important first."""
         n_docs = len(self.placed.shares.home)
         every = np.arange(n_docs)
         plans: list[tuple[str, Callable[[], Any]]] = []
@@ -264,7 +265,7 @@ class _Gathering:
         return [self.ranked.parts.get(row, ()) for row in layout.rows.tolist()]
 
     def _part(self, run: RunDir, tree: Tree) -> Tree:
-        """Return what the report shows of a run's tree."""
+        """Return the part of a run's tree that the report shows."""
         if self.request.supported is not None and run is self.run:
             tree = supported_part(run, tree, self.request.supported)
         return tree if self.request.cut is None else in_levels(tree, parse_cut(self.request.cut))
@@ -276,7 +277,7 @@ class _Gathering:
         plans: Iterable[tuple[str, Callable[[], Any]]],
         nothing: str,
     ) -> str | None:
-        """Put in a part as the first plan that fits makes it, and say what is left out."""
+        """Add a part by the first plan that fits, and note the parts that are left out."""
         said = box.put_first(name, plans)
         if said != "":
             self.left_out.append(f"{said or nothing}: {self.limit}")
@@ -324,7 +325,7 @@ class _Gathering:
         self._put(box, "columns", plans, "metadata are left out")
 
     def _put_lead(self, box: PackingBox) -> None:
-        """Put in the paragraph above the map."""
+        """Add the paragraph above the map."""
         tags = {**self.known.tags, **self.tags}
         tree, layout, shares = self.placed
         nouns = "words" if tree.vectors is None else "rows"
@@ -349,7 +350,7 @@ class _Gathering:
         self._put(box, "comparison", plans, "the comparison is left out")
 
     def _put_texts(self, box: PackingBox) -> None:
-        """Put in how the texts of documents begin; of all, or of the first ones."""
+        """Add the beginnings of texts of all documents, or of the first ones."""
         if self.known.snippets is None:
             return
         plans: list[tuple[str, Callable[[], Any]]] = [("", partial(self._texts, None))]
@@ -370,7 +371,7 @@ class _Gathering:
         ]
 
     def _put_contents(self, box: PackingBox) -> None:
-        """Put in the words of documents; all of each, or fewer, or those of the first ones."""
+        """Add the words of documents: all words, fewer, or only those of the first documents."""
         if self.known.counts is None or self.tree.vectors is not None:
             return
         plans: list[tuple[str, Callable[[], Any]]] = [
@@ -386,7 +387,7 @@ class _Gathering:
         self._put(box, "contents", plans, "words of documents are left out")
 
     def _contents(self, first: int | None, most: int) -> dict[str, Any]:
-        """Return the part ``contents``: words by document, told by their difference in number."""
+        """Return the part ``contents``: words by document, as differences of their numbers."""
         counts = self.known.counts
         assert counts is not None
         tree, layout, shares = self.placed
@@ -405,7 +406,7 @@ class _Gathering:
         word = number[found.word]
         order = np.lexsort((word, doc))
         word = word[order]
-        begins = np.concatenate([[0], np.cumsum(found.n)])[:-1]
+        begins = ends_of(found.n)[:-1]
         steps = np.diff(word, prepend=0)
         starts = begins[found.n > 0]
         steps[starts] = word[starts]

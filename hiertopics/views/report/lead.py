@@ -13,7 +13,7 @@ from hiertopics.corpus.data import Tags, support_lacks
 from hiertopics.corpus.data.columns import binned, moments
 from hiertopics.corpus.data.support import support_sentence
 from hiertopics.corpus.data.tree import NONE, ROOT, Labels, Tree, hidden_nodes
-from hiertopics.views.render import comes_back
+from hiertopics.views.render import FEW_DOCUMENTS, comes_back
 from hiertopics.views.report.documents import Shares
 from hiertopics.views.report.topics import Layout
 
@@ -29,9 +29,6 @@ STANDARD_ERRORS = 4.0
 
 FEWEST, MOST_GROUPS = 10, 30
 """Documents of each side of a comparison, and values of a column that is read as groups."""
-
-FEWEST_IN_BIN = 5
-"""Documents of a year, or of another bin, whose share the paragraph speaks of."""
 
 
 class LeadInput(NamedTuple):
@@ -51,7 +48,7 @@ class LeadInput(NamedTuple):
 
     @property
     def hidden(self) -> Bools:
-        """Which rows of the tree are hidden, bool [n_nodes]."""
+        """Whether each row of the tree is hidden, bool [n_nodes]."""
         return hidden_nodes(self.tree, self.labels)
 
 
@@ -214,7 +211,7 @@ def _bins_of(tags: Tags) -> _Bins | None:
 
 
 def _over(name: str, bins: _Bins, branches: I64, below: F64) -> list[Piece]:
-    """Return what grew most, and what shrank, between the earlier and the later half.
+    """Return the branches that grew and shrank most from the earlier to the later half.
 
     Where the share of a branch turned, the bin where it turned is named in place of the halves.
     """
@@ -248,9 +245,9 @@ def _turn(bins: _Bins, share: F64, sign: int) -> str | None:
     """Return where a share turned that had grown (sign 1) or shrunk (-1), and its last value.
 
     share: float64 [n_docs, 1]. None where its highest or lowest value is the first or the last one,
-    or not apart from the last one. Bins of less than ``FEWEST_IN_BIN`` documents do not count.
+    or not apart from the last one. Bins of less than ``FEW_DOCUMENTS`` documents do not count.
     """
-    counted = [at for at, docs in enumerate(bins.docs) if len(docs) >= FEWEST_IN_BIN]
+    counted = [at for at, docs in enumerate(bins.docs) if len(docs) >= FEW_DOCUMENTS]
     means = np.array([share[bins.docs[at]].mean() for at in counted])
     best = int((sign * means).argmax()) if len(counted) else 0
     if not 0 < best < len(counted) - 1:
@@ -266,7 +263,7 @@ def _turn(bins: _Bins, share: F64, sign: int) -> str | None:
 def _between(
     name: str, tags: Tags, members: sparse.csr_array, used: I64, branches: I64, below: F64
 ) -> list[Piece]:
-    """Return the group and the branch that are furthest above what others have of it."""
+    """Return the group that exceeds others most in its share of a branch, and the branch."""
     best: tuple[float, list[Piece]] = (STANDARD_ERRORS, [])
     columns = sparse.csc_array(members)
     for value in used.tolist():

@@ -18,7 +18,7 @@ from hiertopics.corpus.formats.trust import trusts
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.views.levels import in_levels, parse_cut, supported_part
-from hiertopics.views.render import View, few_documents
+from hiertopics.views.render import FEW_DOCUMENTS, View, few_documents
 from hiertopics.views.render.trees import to_lists
 from hiertopics.views.report.gathering import ReportRequest, gather
 from hiertopics.views.report.lead import lead_text
@@ -32,7 +32,7 @@ N_CALLED = 5
 """Words that a topic is called by in the paragraph above the map."""
 
 SUFFIXES = ("", ".html", ".htm")
-"""Of names that a page may have."""
+"""Suffixes that the name of a page may have."""
 PLAIN_PART = 0.1
 """Part of the largest page up to which the list for paper holds the nodes of few documents, too."""
 
@@ -192,7 +192,8 @@ def html_of(title: str, about: str, plain: str, texts: Mapping[str, str]) -> str
 
 
 def _script() -> str:
-    return f'"use strict";\n(() => {{\n{_joined(SCRIPTS, ".js")}}})();\n'
+    passed = f"const FEW_DOCUMENTS = {FEW_DOCUMENTS};\n"
+    return f'"use strict";\n(() => {{\n{passed}{_joined(SCRIPTS, ".js")}}})();\n'
 
 
 def _joined(names: tuple[str, ...], suffix: str) -> str:

@@ -81,10 +81,10 @@ from hiertopics.families.ncrp.summary import merge_extra
 from hiertopics.families.nested.slots import RARE, place, sparse_rows
 
 KEPT = 12 << 20
-"""Bytes of what was let go that stay with the allocator, in pieces."""
+"""Bytes of freed memory that the allocator keeps in pieces."""
 
 PAIR_BYTES = 60
-"""Of a pair of document and word that is clustered."""
+"""Bytes for each pair of document and word that is clustered."""
 
 Sweep = Callable[[Data, Chain, Hyperparameters, Settings, Context], Chain]
 """Redraws path and levels of each document; in place unless columns run out."""

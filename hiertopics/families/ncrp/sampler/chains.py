@@ -21,6 +21,7 @@ import numpy as np
 from hiertopics.base.arrays import I8, I32, I64, Bools, Ints
 from hiertopics.base.axes import Axes
 from hiertopics.base.room import beside
+from hiertopics.base.stretches import ends_of, rows_of
 from hiertopics.contract import Arrays, Chains
 from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.families.flat.token_layout import TOKENS_AT_ONCE, Data
@@ -118,7 +119,7 @@ def _named(data: Data, slot: I32) -> I32:
     if not seeds.names or not data.n_tokens:
         return slot
     times = np.diff(words.token_ptr)
-    place = slot[np.repeat(np.arange(data.n_docs), np.diff(words.pair_ptr))]
+    place = slot[rows_of(words.pair_ptr)]
     lift = np.empty((len(seeds.names), int(slot.max()) + 1))
     for name, row in enumerate(lift):
         its = np.where(np.isin(words.word, seeds.word[seeds.name == name]), times, 0)
@@ -215,12 +216,12 @@ def grown(chain: Chain) -> I64:
     for level in range(1, len(widths)):
         if (chain.visits[chain.first[level] : chain.first[level + 1]] > 0).all():
             widths[level] = _lots(GROWTH * widths[level])
-    return np.concatenate([[0], np.cumsum(widths)])
+    return ends_of(widths)
 
 
 def moved(chain: Chain, first: I64) -> Chain:
     """Return the chain with its levels starting at other columns; none may get narrower."""
-    level_of = np.repeat(np.arange(len(first) - 1), np.diff(chain.first))
+    level_of = rows_of(chain.first)
     column = np.arange(chain.first[-1]) + (first - chain.first)[level_of]
     n_wk = np.zeros((len(chain.n_wk), first[-1]), np.int32)
     n_wk[:, column] = chain.n_wk
@@ -242,7 +243,7 @@ def recounted(data: Data, slot: I32, level: I8, widths: Ints | None = None) -> C
     if widths is None:
         taken = [max(int(slots.max(initial=0)) + 2, n_named + 1) for slots in slot.T]
         widths = np.array([_lots(n_columns) for n_columns in taken])
-    first = np.concatenate([[0], np.cumsum(widths)])
+    first = ends_of(widths)
     path = (slot + first[:-1]).astype(np.int32)
     n_wk = np.zeros((data.n_words, first[-1]), np.int32)
     n_dl = np.zeros(path.shape, np.int32)
@@ -288,7 +289,7 @@ def _lots(n_columns: float) -> int:
 
 
 COUNTED = ("n_dl", "n_wk", "n_k", "parent", "visits")
-"""What follows from paths and levels."""
+"""Fields that follow from paths and levels."""
 
 
 class Tries(NamedTuple):

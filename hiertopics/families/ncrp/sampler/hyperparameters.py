@@ -8,7 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from hiertopics.base.arrays import F64, I32, I64
-from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR, draw_concentration
+from hiertopics.families.flat.concentrations import (
+    CONCENTRATION_PRIOR,
+    ETA_PRIOR,
+    draw_concentration,
+)
 from hiertopics.families.ncrp.sampler import chain_kernels
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Hyperparameters
 from hiertopics.numeric.mixtures import log_rising
@@ -22,8 +26,8 @@ LOWEST, HIGHEST = 1e-8, 1e6
 
 def log_prior(hyper: Hyperparameters) -> float:
     """Return the log density of the hyperparameters."""
-    of_scalars = -CONCENTRATION_PRIOR.rate * (hyper.gamma + hyper.eta)
-    return float(of_scalars - LEVEL_PRIOR.rate * hyper.level.sum())
+    of_scalars = CONCENTRATION_PRIOR.log_density(hyper.gamma) + ETA_PRIOR.log_density(hyper.eta)
+    return of_scalars + LEVEL_PRIOR.log_density_of_all(hyper.level)
 
 
 def draw_from_prior(
@@ -35,7 +39,7 @@ def draw_from_prior(
     """
     drawn = {
         "gamma": np.asarray(LOWEST + CONCENTRATION_PRIOR.draw(rng)),
-        "eta": np.asarray(LOWEST + CONCENTRATION_PRIOR.draw(rng)),
+        "eta": np.asarray(LOWEST + ETA_PRIOR.draw(rng)),
         "level_prior": LOWEST + LEVEL_PRIOR.draw_many(depth, rng),
     }
     return {name: drawn[name] for name, wanted in zip(drawn, asked, strict=True) if wanted}
@@ -74,7 +78,7 @@ def draw_eta(chain: Chain, eta: float, rng: np.random.Generator) -> float:
     def log_density(eta: float) -> float:
         by_word = times @ log_rising(eta, counts)
         by_node = log_rising(n_words * eta, totals).sum()
-        return float(by_word - by_node) + CONCENTRATION_PRIOR.log_density(eta)
+        return float(by_word - by_node) + ETA_PRIOR.log_density(eta)
 
     return draw_by_slice(eta, log_density, (LOWEST, HIGHEST), rng)
 

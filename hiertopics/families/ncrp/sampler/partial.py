@@ -195,7 +195,7 @@ class RedrawnDocuments(NamedTuple):
 
 
 def _redraw(documents: RedrawnDocuments) -> tuple[I32, I8]:
-    """Return the new paths and levels of documents, some of which are drawn at a time."""
+    """Return the new paths and levels of documents; they are drawn some documents at a time."""
     part, n_dl, place, number, prior, topics, rng = documents
     none, nowhere = np.empty(0, np.int32), np.empty(0, np.int64)
     path, level = topics.path[number], part.room.growing(np.int8)

@@ -84,16 +84,16 @@ KERNELS = 32 << 20
 """Bytes by which the kernels of this backend are larger than those of others."""
 
 PAIR_BYTES = 76
-"""Of a pair of document and word that the start sees."""
+"""Bytes for each pair of document and word that the start sees."""
 
 BLOCK_BYTES = 24
-"""Of a chance of a document in a slot, as it is and as moves change it."""
+"""Bytes for each probability of a document in a slot, before and after moves."""
 
 READ_BYTES = 88
-"""Of one that is read from files or written to them."""
+"""Bytes for each such probability that is read from files or written to them."""
 
 ROUNDS, TOLERANCE = 100, 1e-5
-"""Of new documents."""
+"""Largest number of rounds that place a new document, and the change that ends them."""
 
 BATCH_DELAY, BATCH_DECAY = 10.0, 0.7
 """Batch t has the step size (BATCH_DELAY + t) ** -BATCH_DECAY."""
@@ -214,7 +214,7 @@ def _some(piece: DocumentPairs, local: Any, batch: Batch) -> tuple[Any, PassSums
 
 
 def _blend(state: State, sums: PassSums, rate: float, scale: float) -> None:
-    """Move topics and sticks by ``rate`` towards what the batch, scaled up, asks for."""
+    """Move topics and sticks by ``rate`` towards their best values for the batch, scaled up."""
     kind = state.lam.dtype.type
     state.lam = kind(1 - rate) * state.lam
     state.lam += kind(rate * scale) * sums.words

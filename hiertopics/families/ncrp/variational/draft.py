@@ -184,7 +184,7 @@ class PathTreeDraft:
 
 
 class _Pairs(NamedTuple):
-    """Pairs of nodes [n, 2] of which documents are asked."""
+    """Pairs of nodes [n, 2] about which the pieces of documents are asked."""
 
     weighing: SlotProbabilities
     seating: SlotMoves
@@ -203,7 +203,7 @@ def _entropy_lost(piece: DocumentPairs, local: Any, asked: _Pairs) -> F64:
 
 
 class _Members(NamedTuple):
-    """Groups of nodes, float64 [n_groups, n_nodes], of which documents are asked."""
+    """Groups of nodes, float64 [n_groups, n_nodes], about which pieces of documents are asked."""
 
     weighing: SlotProbabilities
     seating: SlotMoves

@@ -57,7 +57,7 @@ def proposals(draft: PathTreeDraft, gamma: float, eta: float) -> list[Move]:
 
 
 def _join_gains(draft: PathTreeDraft, level: int, gamma: float, eta: float) -> F64:
-    """Return what is gained by making one node of two of a level, [n_alive, n_alive].
+    """Return the gains of joining two nodes of a level, [n_alive, n_alive].
 
     Minus infinity for pairs neither of which is among the other's ``NEIGHBOURS``.
     """

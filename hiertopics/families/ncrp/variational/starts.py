@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hiertopics.base.arrays import F64, I32, I64, Floats, Ints
+from hiertopics.base.stretches import ends_of
 from hiertopics.contract import Context, Each
 from hiertopics.families.flat import token_layout
 from hiertopics.families.flat.token_layout import TokenRanges
@@ -298,7 +299,7 @@ def _tree_of_chain(chain: Chain, data: Data, settings: Settings) -> FirstTree:
 
 def _in_tokens(data: Data) -> token_layout.Data:
     cells = data.cells
-    token_ptr = np.concatenate([[0], np.cumsum(cells.tokens, dtype=np.int64)])
+    token_ptr = ends_of(cells.tokens)
     words = TokenRanges(cells.ptr, cells.word, token_ptr)
     return token_layout.Data(words, data.n_docs, data.n_words, int(token_ptr[-1]))
 

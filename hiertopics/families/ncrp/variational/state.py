@@ -14,6 +14,7 @@ from scipy import sparse
 from hiertopics.base.arrays import F64, I32, I64, Floats
 from hiertopics.base.axes import POSITIVE, Axes
 from hiertopics.base.errors import NumericalError
+from hiertopics.base.stretches import ends_of, entries_of, even_bounds
 from hiertopics.contract import Context, Each, Pieces, as_given, cut, joined, stacked
 from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.families.flat.token_layout import spans
@@ -112,10 +113,8 @@ def lay_out(corpus: Bags, n_shards: int) -> Data:
         tokens.append(block.data)
         n_with += np.bincount(block.indices, minlength=corpus.n_words)
         word_counts += np.bincount(block.indices, block.data, corpus.n_words).astype(np.int64)
-    cells = DocumentPairs(_starts(corpus.doc_pairs), word.done(), tokens.done())
-    targets = np.arange(1, n_shards) * (corpus.n_pairs / n_shards)
-    inner = np.searchsorted(cells.ptr[1:], targets)
-    bounds = np.concatenate([[0], inner, [corpus.n_docs]]).astype(np.int64)
+    cells = DocumentPairs(ends_of(corpus.doc_pairs), word.done(), tokens.done())
+    bounds = even_bounds(corpus.doc_pairs, n_shards)
     shelf = corpus.bare(0, corpus.n_docs) if isinstance(corpus, Shelf) else None
     return Data(cells, bounds, corpus.doc_lengths, n_with, word_counts, shelf)
 
@@ -129,9 +128,7 @@ def by_piece(data: Data, docs: I64) -> list[I64]:
 
 def selected(cells: DocumentPairs, docs: I64) -> DocumentPairs:
     """Return the cells of some documents."""
-    sizes = cells.ptr[docs + 1] - cells.ptr[docs]
-    ptr = _starts(sizes)
-    chosen = np.repeat(cells.ptr[docs] - ptr[:-1], sizes) + np.arange(ptr[-1])
+    chosen, ptr = entries_of(cells.ptr, docs)
     return DocumentPairs(ptr, cells.word[chosen], cells.tokens[chosen])
 
 
@@ -142,10 +139,6 @@ def some_of(data: Data, docs: I64) -> Data:
     n_with = np.bincount(cells.word, minlength=data.n_words)
     lengths, word_counts = (np.asarray(counts.sum(axis=axis), np.int64) for axis in (1, 0))
     return Data(cells, np.array([0, len(docs)]), lengths, n_with, word_counts)
-
-
-def _starts(sizes: I64) -> I64:
-    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 
 
 def counts_of(cells: DocumentPairs, n_words: int) -> sparse.csr_array:

@@ -31,8 +31,7 @@ function inkColour(data, node) {
   return branch < 0 ? "#7d8899" : colour(hueOf(branch), 0.45, 0.52);
 }
 
-/** Documents below which the share of a value is chance: its bar is pale, and says so. */
-const FEW_DOCUMENTS = 5;
+/** The opacity of a bar that rests on fewer documents than FEW_DOCUMENTS, which writing.py passes: its share is mostly chance. */
 const PALE = 0.35;
 
 /** What a title adds of a bar that rests on few documents. */
