@@ -212,7 +212,7 @@ def _show(result: Any, price: Any) -> None:
         tell(str(price))
     if note:
         is_quick = tree.transfer is not None and not tree.transfer.is_of_nodes
-        of_all = f"; hiertopics support {run.path} measures all nodes"
+        of_all = f"; hiertopics support {run.path} measures all nodes by fits"
         tell_sentence(note + of_all * is_quick)
     elif lacks := support_lacks(tree):
         tell_sentence(f"{lacks}; hiertopics support {run.path} measures it")

@@ -2,8 +2,8 @@
 
 Resamples are not fitted but outlined (``Backend.outline``), so that only the children of the root
 are held against them, and by documents alone: the words of an outline are not yet told from general
-ones. Such a support is 0.03 to 0.12 below that of whole fits (the sample, Psychological Review).
-``support`` says it of all nodes. theory/agreement 4.
+ones. Such a support is about 0.15 below that of fits (docs/evaluation.md). ``support`` says it of
+all nodes. theory/agreement 4.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def quick_support(
     return {
         **headed(len(found), model, {}),
         OUTLINES: True,
-        "note": _note(documents[branches], len(found)),
+        "note": _note(documents[branches]),
         "nodes": node_records(summary.tree, NodeSupport(documents, None)),
     }
 
@@ -98,8 +98,8 @@ def _first_level(summary: Summary, lengths: I64) -> tuple[Basis, I64]:
     return Basis(small, sparse.csr_array(summary.rows @ into), lengths, None), branches
 
 
-def _note(support: F64, n: int) -> str:
+def _note(support: F64) -> str:
     return (
         f"{LEFT_OUT}, the {len(support)} branches come back to {support.mean():.0%} on average "
-        f"(support {support.mean():.2f} by documents, {n} quick resamples)"
+        "(quick estimate; support by fits is higher)"
     )
