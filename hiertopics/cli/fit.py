@@ -189,6 +189,7 @@ def _show(result: Any, price: Any) -> None:
     from hiertopics.base.units import format_duration
     from hiertopics.corpus.data import hidden_nodes, in_order, support_lacks
     from hiertopics.corpus.data.support import support_sentence, without_sentence
+    from hiertopics.runs.samemodel import twin_of_other_seed
     from hiertopics.views.labelling import seeds_told
     from hiertopics.views.render import View, first_levels, for_reading
     from hiertopics.views.render.trees import to_lines
@@ -211,10 +212,15 @@ def _show(result: Any, price: Any) -> None:
         tell(str(price))
     if note:
         is_quick = tree.transfer is not None and not tree.transfer.is_of_nodes
-        of_all = f"; hiertopics support {run.path} measures all nodes"
+        of_all = f"; hiertopics support {run.path} measures all nodes by fits"
         tell_sentence(note + of_all * is_quick)
     elif lacks := support_lacks(tree):
         tell_sentence(f"{lacks}; hiertopics support {run.path} measures it")
+    if (twin := twin_of_other_seed(run)) is not None:
+        told = (
+            f"note: this is the model of {twin.path}, byte for byte: the seed changes nothing here"
+        )
+        tell_sentence(f"{told}; hiertopics support {run.path} fits parts of the documents")
     steps = [
         f"hiertopics report {run.path} --open",
         f"hiertopics show-tree {run.path}",

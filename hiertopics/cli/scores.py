@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -256,6 +256,7 @@ def compare_command(
             raise click.UsageError(f"--{name.replace('_', '-')} has no meaning without --task")
     rows = compare(runs, protocol=protocol, average=average, cache=cache, cache_from=cache_from)
     _note_one(runs)
+    _note_one_model(RunDir(row["run"]) for row in rows)
     if form in LINES:
         put_records(rows)
     else:
@@ -273,11 +274,27 @@ def _note_one(runs: tuple[str, ...]) -> None:
         tell("note: compare needs two runs or more to say how far one is behind another")
 
 
+def _note_one_model(runs: Iterable[RunDir]) -> None:
+    """Say which runs have the same model, so that no difference of them tells anything."""
+    from hiertopics.runs.samemodel import groups_of_one_model
+
+    for group in groups_of_one_model(runs):
+        paths = list(dict.fromkeys(str(run.path) for run in group))
+        seeds = {run.manifest["seed"] for run in group}
+        why = ": the seed changes nothing here" if len(seeds) > 1 else ""
+        tell(
+            f"note: one model, byte for byte, in {' and '.join(paths)}{why}; hiertopics support "
+            f"{paths[0]} says how far its nodes come back"
+        )
+
+
 def _compare_trees(runs: tuple[str, ...], options: dict[str, Any], form: str) -> int:
+    from hiertopics.runs.rundir import RunDir
     from hiertopics.scoring.comparison import compare_trees
 
     rows = compare_trees(runs, **options)
     _note_one(runs)
+    _note_one_model(RunDir(row["run"]) for row in rows)
     if form in LINES:
         put_records(rows)
     else:
@@ -302,10 +319,12 @@ def agree_command(runs: tuple[str, ...], write: bool, words_by: str | None, form
     node.
     """
     from hiertopics.base.files import to_csv
+    from hiertopics.runs.rundir import RunDir
     from hiertopics.scoring.comparison import agree
     from hiertopics.views.render.records import to_agreement_table
 
     record = agree(runs, write=write, words_by=words_by)
+    _note_one_model(map(RunDir, runs))
     if form in LINES:
         put_records([record])
     elif form == "csv":

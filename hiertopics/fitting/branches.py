@@ -67,7 +67,7 @@ def quick_support(
     return {
         **headed(len(found), model, {}),
         OUTLINES: True,
-        "note": _note(documents[branches], len(found)),
+        "note": _note(documents[branches]),
         "nodes": node_records(summary.tree, NodeSupport(documents, None)),
     }
 
@@ -98,8 +98,8 @@ def _first_level(summary: Summary, lengths: I64) -> tuple[Basis, I64]:
     return Basis(small, sparse.csr_array(summary.rows @ into), lengths, None), branches
 
 
-def _note(support: F64, n: int) -> str:
+def _note(support: F64) -> str:
     return (
         f"{LEFT_OUT}, the {len(support)} branches come back to {support.mean():.0%} on average "
-        f"(support {support.mean():.2f} by documents, {n} quick resamples)"
+        "(quick estimate; support by fits is higher)"
     )

@@ -190,6 +190,7 @@ def test_the_scale_of_the_sentence_names_the_best_and_shuffled_words() -> None:
     """Of flat topics and of rows nobody measured shuffled corpora."""
     tree = supported()
     assert support_sentence(tree) == f"{support_told(tree)}. The best is 100%{FULL_NULL}"
+    assert FULL_NULL.endswith("(by fits)") and QUICK_NULL.startswith("; quick estimates")
     quick = replace(tree, transfer=NodeSupport(np.full(7, np.nan), None, note="quick"))
     assert support_sentence(quick) == f"quick. The best is 100%{QUICK_NULL}"
     flat = supported([-1] * 7, np.where(np.isnan(BACK), 0.5, BACK))

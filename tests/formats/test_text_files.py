@@ -14,6 +14,7 @@ from hiertopics.corpus.corpora.checking import check
 from hiertopics.corpus.corpora.inmemory import as_corpus
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.formats.reading import read_corpus
+from hiertopics.corpus.formats.records import settings_found
 from hiertopics.corpus.formats.source import Source
 
 Put = Callable[[str, str | bytes], Path]
@@ -83,13 +84,28 @@ def test_of_several_encodings_the_first_that_can_reads_a_line(put: Put) -> None:
         read_corpus(Source(path, "lines", encoding="utf-8,ascii"))
 
 
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
+def test_a_mark_at_the_beginning_tells_a_wide_encoding(put: Put, codec: str, name: str) -> None:
+    """As Excel writes it; lines are longer than a block of its decoder."""
+    text = "\ufeffid;text\r\n1;café 😀\r\n2;" + "été " * 300_000 + "\r\n"
+    path = put(name, text.encode(codec))
+    assert bags(Source(path, delimiter=";")) == [{"café": 1}, {"été": 300_000}]
+    assert settings_found(Source(path, "csv")) == {"delimiter": ";"}
+    with pytest.raises(DataError, match=rf"{codec.upper()} text, .* leave data.encoding out"):
+        read_corpus(Source(path, delimiter=";", encoding="cp1252"))
+    broken = put(name, text.encode(codec)[:-1])
+    with pytest.raises(DataError, match=rf"{name}: not {codec.upper()} text \(.*truncated data"):
+        read_corpus(Source(broken, delimiter=";"))
+
+
 @pytest.mark.parametrize(
     ("encoding", "what"),
     [
         ("klingon", "'klingon' is no text encoding"),
         ("rot13", "'rot13' is no text encoding"),
         ("", "'' is no text encoding"),
-        ("utf-16", "lines of utf-16 do not end in one byte; .*iconv -f utf-16 -t utf-8"),
+        ("utf-16", "leave it out where the file begins with a mark .*iconv -f utf-16 -t utf-8"),
     ],
 )
 def test_an_encoding_that_cannot_be_used_is_refused(put: Put, encoding: str, what: str) -> None:

@@ -32,8 +32,8 @@ BAND = 25
 LEFT_OUT = "If a tenth of the documents is left out"
 """The condition under which branches come back, in place of the term *resample*."""
 
-FULL_NULL = "; corpora of shuffled words had 0%"
-QUICK_NULL = "; corpora of shuffled words had 3% to 8%"
+FULL_NULL = "; corpora of shuffled words had 0% (by fits)"
+QUICK_NULL = "; quick estimates of shuffled words were 3% to 8%"
 """The scale of the sentences, of support from fits and of quick estimates (docs/evaluation.md)."""
 
 OTHER_RUN = "other run"

@@ -1,12 +1,14 @@
 """Files as streams of whole lines: plain, gzip or xz, recognised by their first bytes.
 
 A block is (number of its first line, some whole lines), each line ending in one newline, the
-last one included. Windows line ends and a byte order mark are gone. Every failure to read is a
+last one included. Windows line ends and a byte order mark are gone; UTF-16 and UTF-32 with such a
+mark are UTF-8 then. Every failure to read is a
 DataError that names the file. A file is opened once, because a pipe cannot be read again.
 """
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import lzma
@@ -24,6 +26,14 @@ BLOCK_BYTES = 1 << 18
 LONGEST_LINE = 1 << 26
 """Bytes of the longest line: a file without line ends is no text and must not fill the memory."""
 BOM = b"\xef\xbb\xbf"
+
+MARKS = {
+    codecs.BOM_UTF32_LE: "UTF-32-LE",  # begins with the mark of UTF-16-LE
+    codecs.BOM_UTF32_BE: "UTF-32-BE",
+    codecs.BOM_UTF16_LE: "UTF-16-LE",
+    codecs.BOM_UTF16_BE: "UTF-16-BE",
+}
+"""First bytes of texts in encodings whose lines do not end in one byte, as Excel writes them."""
 
 PACKED = (".gz", ".xz")
 
@@ -100,10 +110,52 @@ def is_plain(file: IO[bytes]) -> bool:
     return isinstance(file, io.BufferedReader) and file.seekable()
 
 
-def blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[Block]:
-    """Yield the file as blocks of about ``size`` bytes; see ``blocks_of``."""
+def blocks(path: Path, size: int = BLOCK_BYTES, encoding: str | None = None) -> Iterator[Block]:
+    """Yield the file as blocks of about ``size`` bytes; see ``blocks_of``.
+
+    A file that begins with a mark of ``MARKS`` comes as UTF-8. Raises DataError where ``encoding``,
+    as of ``decoders``, would read that in another way.
+    """
     with opened(path) as file:
-        yield from blocks_of(path, file, size)
+        yield from blocks_of(path, _as_utf8(path, file, encoding), size)
+
+
+def _as_utf8(path: Path, file: IO[bytes], encoding: str | None) -> IO[bytes]:
+    head, whole = begun(file, 4)
+    codec = next((name for mark, name in MARKS.items() if head.startswith(mark)), None)
+    if codec is None:
+        return whole
+    if UTF8[0] not in decoders(encoding):
+        what = f"{codec} text, as its first bytes say; leave data.encoding out"
+        raise DataError(path, what)
+    return io.BufferedReader(_RecodedStream(path, whole, codec))
+
+
+class _RecodedStream(io.RawIOBase):
+    """A text of another encoding as a stream of UTF-8; raises DataError at what is no such text."""
+
+    def __init__(self, path: Path, rest: IO[bytes], codec: str) -> None:
+        self._path, self._rest, self._codec = path, rest, codec
+        self._decoder = codecs.getincrementaldecoder(codec)()
+        self._held = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._held:
+            chunk = self._rest.read(BLOCK_BYTES)
+            try:
+                self._held = self._decoder.decode(chunk, final=not chunk).encode()
+            except UnicodeDecodeError as error:
+                what = f"not {self._codec} text ({error.reason}), as its first bytes say"
+                raise DataError(self._path, f"{what}; {CONVERT}") from error
+            if not chunk:
+                break
+        size = len(buffer)
+        part, self._held = self._held[:size], self._held[size:]
+        buffer[: len(part)] = part
+        return len(part)
 
 
 def blocks_of(path: Path, file: IO[bytes], size: int = BLOCK_BYTES) -> Iterator[Block]:
@@ -156,14 +208,15 @@ def lines(
     encoding: see ``decoders``. advice: what to do about a line in another encoding. Where
     ``report`` returns, such a line is yielded with its bytes escaped.
     """
-    return decoded_lines(path, blocks(path), report, encoding, advice)
+    return decoded_lines(path, blocks(path, encoding=encoding), report, encoding, advice)
 
 
 def rows(
     path: Path, report: Report = refuse, encoding: str | None = None, advice: str = CONVERT
 ) -> Iterator[str]:
     """Yield the lines of a text file, as ``lines`` does, without the blank ones at its end."""
-    return decoded_lines(path, without_blank_end(blocks(path)), report, encoding, advice)
+    found = without_blank_end(blocks(path, encoding=encoding))
+    return decoded_lines(path, found, report, encoding, advice)
 
 
 def decoded_lines(
@@ -174,13 +227,13 @@ def decoded_lines(
     advice: str = CONVERT,
 ) -> Generator[str, None, None]:
     """Yield the lines of blocks as ``lines`` does."""
-    codecs = decoders(encoding)
+    names = decoders(encoding)
     for number, block in blocks:
         try:
-            text = block.decode(codecs[0])
+            text = block.decode(names[0])
         except UnicodeDecodeError:
             for line, raw in enumerate(block[:-1].split(b"\n"), number):
-                yield decoded_line(path, raw, line, report, codecs, advice)
+                yield decoded_line(path, raw, line, report, names, advice)
         else:
             yield from text[:-1].split("\n")
 
@@ -193,16 +246,16 @@ def decoded_line(
     raw: bytes,
     line: int,
     report: Report,
-    codecs: Sequence[str] = UTF8,
+    names: Sequence[str] = UTF8,
     advice: str = CONVERT,
 ) -> str:
-    """Return a line as text, by the first of ``codecs`` that fits; report a line that none fits."""
-    for codec in codecs:
+    """Return a line as text, by the first codec that fits; report a line that none fits."""
+    for codec in names:
         try:
             return raw.decode(codec)
         except UnicodeDecodeError as error:
             byte = raw[error.start]
-    named = " or ".join("UTF-8" if codec == UTF8[0] else codec for codec in codecs)
+    named = " or ".join("UTF-8" if codec == UTF8[0] else codec for codec in names)
     report(DataError(path, f"not {named} text (byte 0x{byte:02x}); {advice}", line))
     return raw.decode(errors="backslashreplace")
 
@@ -225,7 +278,8 @@ def decoders(encoding: str | None) -> tuple[str, ...]:
             ) from None
         if ends != b"\n":
             raise UsageError(
-                f"data.encoding: lines of {name} do not end in one byte; convert the file first, "
-                f"as by iconv -f {name} -t utf-8"
+                f"data.encoding: lines of {name} do not end in one byte; leave it out where the "
+                "file begins with a mark (ff fe or fe ff), else convert the file first, as by "
+                f"iconv -f {name} -t utf-8"
             )
     return names

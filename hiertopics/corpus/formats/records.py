@@ -53,6 +53,8 @@ TEXTUAL = (
 """Fields that often hold the text, the likeliest first; in small letters."""
 MIXED = f"utf-8,{OLDER_ENCODING}"
 """The value of data.encoding that reads files of both encodings, line by line."""
+ANY = "utf-8,latin-1"
+"""The value of data.encoding that reads lines of any bytes."""
 NAMED = 3
 """Files that a message names, of those with the same fault."""
 PLAIN_NAME = re.compile(r"[\w.:-]{1,40}")
@@ -330,7 +332,7 @@ def settings_found(source: Source) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if source.format == "csv" and not (source.text_field or "").isdigit():
         try:
-            header = next(rows(source.path, encoding="latin-1", advice=ENCODING), "")
+            header = next(rows(source.path, encoding=ANY, advice=ENCODING), "")
         except DataError:
             return {}
         mark = None if "," in header else _other_delimiter(source, header)
@@ -506,11 +508,11 @@ def _table_lines(source: Source) -> Iterator[tuple[int, list[str]]]:
 
 
 def _header_hint(source: Source, found: DataError) -> str:
-    """Return the further faults of a header that is not UTF-8, found by reading it as latin-1."""
+    """Return the further faults of a header that is not UTF-8, found by reading it all the same."""
     if source.encoding is not None or not source.path.is_file():
         return ""
     try:
-        next(_table_rows(replace(source, encoding="latin-1")), None)
+        next(_table_rows(replace(source, encoding=ANY)), None)
     except DataError as error:
         return "" if error.what == found.what else f"; {error.what}"
     return ""
