@@ -21,7 +21,7 @@ from hiertopics.runs.rundir import RunDir
 from hiertopics.views.showing import show_tree
 
 SAMPLE = "docstrings"
-MODELS = {"nhdp-variational": "branch", "hlda-variational": "prob", PEER: "prob"}
+MODELS = {"nhdp-variational": "name", "hlda-variational": "prob", PEER: "prob"}
 """Each with the words that its nodes are shown by."""
 
 WORDS, PEER_SWEEPS = 8, 500
