@@ -1,0 +1,62 @@
+"""The page fits its window: nothing stands beside it, and what one looks for is in sight."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from browsing import CHROMIUM, Opened
+from long_names import NAMES, with_long_names
+from pages import data_of
+
+import hiertopics
+
+Show = Callable[..., Opened]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium"),
+]
+WIDTHS = (390, 768, 1280)
+
+
+@pytest.fixture
+def pages(
+    copied: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> dict[str, Path]:
+    """Return the page of a run with long names and years, and one that compares it."""
+    run = with_long_names(copied("nhdp-variational"), monkeypatch)
+    (tmp_path / "years").write_text("".join(f"{1990 + doc % 6}\n" for doc in range(30)))
+    sides = [f"year={tmp_path / 'years'}"]
+    found = {"page": tmp_path / "page.html", "compare": tmp_path / "compare.html"}
+    hiertopics.report(run, output=found["page"], sides=sides)
+    hiertopics.report(run, run, output=found["compare"], sides=sides)
+    return found
+
+
+@pytest.mark.parametrize("kind", ["page", "compare"])
+def test_no_width_scrolls_sideways_whatever_the_length_of_names(
+    pages: dict[str, Path], show: Show, kind: str
+) -> None:
+    ids = data_of(pages[kind])["nodes"]["id"]
+    views = ["", "t1", f"t{ids[-1]}", "d1", "documents", "model", *["compare"] * (kind != "page")]
+    for width in WIDTHS:
+        opened = show(pages[kind], width)
+        for address in views:
+            opened.go(address)
+            opened.page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+            sizes = opened.page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+            assert sizes == [width, width], (width, address)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_legend_of_branches_over_a_column_has_whole_names(
+    pages: dict[str, Path], show: Show, width: int
+) -> None:
+    """They take as many lines as they need; no mark of CSS cuts them."""
+    opened = show(pages["page"], width)
+    legend = opened.page.locator(".legend.keyed bdi")
+    assert set(legend.all_inner_texts()) == set(NAMES.values())
+    cut = "all => all.map(one => one.scrollWidth > one.clientWidth + 1)"
+    assert not any(legend.evaluate_all(cut))
