@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from browsing import CHROMIUM, Opened
+from browsing import CHROMIUM, SETTLED, Opened
 from long_names import NAMES, with_long_names
 from pages import data_of
 
@@ -60,3 +60,58 @@ def test_the_legend_of_branches_over_a_column_has_whole_names(
     assert set(legend.all_inner_texts()) == set(NAMES.values())
     cut = "all => all.map(one => one.scrollWidth > one.clientWidth + 1)"
     assert not any(legend.evaluate_all(cut))
+
+
+IN_SIGHT = """all => all.map(one => {
+  const box = one.getBoundingClientRect();
+  const list = one.closest(".long")?.getBoundingClientRect() ?? box;
+  const top = Math.max(box.top, list.top), bottom = Math.min(box.bottom, list.bottom);
+  return top >= 0 && bottom <= innerHeight && bottom - top >= 0.95 * box.height;
+})"""
+BOXES = """all => all.map(one => [...one.querySelectorAll("rect, text")].map(part => {
+  const box = part.getBBox();
+  return [part.textContent, ...[box.x, box.y, box.width, box.height].map(Math.round)];
+}))"""
+
+
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (768, 900), (1280, 900)])
+def test_results_of_a_search_are_in_sight_while_one_types(
+    pages: dict[str, Path], show: Show, width: int, height: int
+) -> None:
+    """The count, and the first topics and documents; the map stays as it is."""
+    opened = show(pages["page"], width)
+    page = opened.page
+    page.set_viewport_size({"width": width, "height": height})
+    page.evaluate(SETTLED)
+    before = page.locator(".picture g.box").evaluate_all(BOXES)
+    page.keyboard.press("/")
+    page.keyboard.type("xylophone")
+    page.evaluate(SETTLED)
+    assert page.evaluate("scrollY") == 0
+    assert page.locator("#counts").evaluate_all(IN_SIGHT) == [True]
+    for name, fewest in (("Topics found", 3), ("Documents found", 3)):
+        rows = page.locator(f"[aria-label='{name}'] .row")
+        assert rows.evaluate_all(IN_SIGHT)[:fewest] == [True] * fewest, name
+    assert page.locator("#detail h2", has_text="Overview").is_hidden()
+    assert page.locator(".picture g.box").evaluate_all(BOXES) == before
+    page.keyboard.press("Escape")
+    assert page.locator("#detail h2", has_text="Overview").is_visible()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_results_stay_beside_what_one_of_them_leads_to(
+    pages: dict[str, Path], show: Show, width: int
+) -> None:
+    opened = show(pages["page"], width, reduced_motion="reduce")
+    opened.find("xylophone")
+    opened.page.locator("[aria-label='Topics found'] a").nth(1).click()
+    opened.page.evaluate(SETTLED)
+    heading = opened.page.locator("#detail h2")
+    assert heading.inner_text().startswith("[") and heading.evaluate_all(IN_SIGHT) == [True]
+    assert opened.page.locator("#counts").is_visible()
+    if width > 900:
+        assert opened.page.locator("#counts").evaluate_all(IN_SIGHT) == [True]
+    opened.go("documents")
+    assert opened.page.locator("#counts").is_visible()
+    assert opened.page.locator(".doctable").is_visible()
+    assert opened.wider() <= 0

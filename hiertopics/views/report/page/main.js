@@ -27,7 +27,8 @@ class Page {
     };
     this.drawHead();
     this.found = h("div", { class: "found", hidden: true });
-    document.getElementById("tree").append(this.map.element, this.found, this.outline.element);
+    document.getElementById("main").prepend(this.found);
+    document.getElementById("tree").append(this.map.element, this.outline.element);
     this.labels.listeners.push(() => this.relabelled());
     this.edits.listeners.push(() => this.edited());
     document.querySelector(".skip").addEventListener("click", (event) => {
@@ -121,8 +122,8 @@ class Page {
     for (const element of [head, this.lead]) above.observe(element);
     new ResizeObserver(() => {
       const now = this.detail.clientWidth;
-      if (width && Math.abs(now - width) > 20) this.route(false);
-      width = now;
+      if (width && now && Math.abs(now - width) > 20) this.route(false);
+      width = now || width; // results of a search may stand in its place
     }).observe(this.detail);
   }
 
@@ -134,15 +135,16 @@ class Page {
   }
 
   searched() {
-    this.showWidth();
     const result = this.finder.find(this.input.value);
+    const isBack = !result && !this.found.hidden && !this.address();
+    this.found.hidden = !result;
+    this.showWidth();
+    if (isBack) this.route(false); // what is drawn while it is hidden has no width
     this.terms = result ? result.terms : [];
     const hasWord = result && new Set([...result.words].map((node) => this.data.shownAt(node)));
     if (result) result.nodes = [...new Set(result.nodes.map((node) => this.data.shownAt(node)))];
     this.map.hits = result ? new Set(result.nodes.flatMap((node) => this.data.pathTo(node))) : null;
     this.map.draw(true);
-    this.outline.element.hidden = Boolean(result);
-    this.found.hidden = !result;
     if (!result) {
       this.found.replaceChildren();
       say("");
@@ -216,11 +218,14 @@ class Page {
     if (address && innerWidth < 900) this.detail.scrollIntoView();
   }
 
-  /** What is not about topics takes the place of the map, unless its results are looked for. */
+  /** What is not about topics takes the place of the map; results of a search take that of the overview. */
   showWidth() {
-    const alone = this.input.value ? "" : this.address();
-    document.getElementById("main").classList.toggle("alone", ["model", "documents", "compare"].includes(alone));
-    document.getElementById("main").classList.toggle("inColumns", alone === "model");
+    const address = this.address();
+    const main = document.getElementById("main").classList;
+    main.toggle("alone", ["model", "documents", "compare"].includes(address));
+    main.toggle("inColumns", address === "model");
+    main.toggle("overview", !address);
+    document.body.classList.toggle("finding", !this.found.hidden);
   }
 
   viewOf(address, node) {
