@@ -36,6 +36,7 @@ def dated(fit_tiny: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory
             "key": f"k-{n}",
             "day": f"{1998 + n // 10}-{1 + n % 12:02}-{1 + n % 28:02}",
             "section": "food" if n % 2 == 0 else "sport",
+            "area": 2 if n % 5 < 3 else 11 if n % 5 < 4 else 0,
         }
         for n in range(N_DOCS)
     ]
@@ -59,9 +60,26 @@ def cells(page: Any) -> list[list[str]]:
 
 def test_columns_are_shown_as_what_they_hold(dated: Path) -> None:
     columns = {column["name"]: column for column in data_of(dated)["columns"]}
-    assert set(columns) == {"day", "section"}, "identifiers are no property"
+    assert set(columns) == {"day", "section", "area"}, "identifiers are no property"
+    assert columns["area"]["values"] == ["0", "2", "11"] and not columns["area"]["ordered"]
     assert columns["day"]["values"] == ["1998", "1999", "2000", "2001"]
     assert columns["day"]["ordered"] and columns["day"]["totals"] == [10] * 4
+
+
+def test_codes_are_listed_by_how_common_they_are_and_never_drawn_as_time(
+    dated: Path, show: Show
+) -> None:
+    opened = show(dated)
+    heads = opened.page.locator("#detail h3").all_inner_texts()
+    assert [head for head in heads if head.lower().startswith("branches over")] == [
+        "BRANCHES OVER DAY"
+    ]
+    assert not opened.page.locator("[aria-label='Branches over']").count()
+    opened.go("t0")
+    block = opened.page.locator("#detail section", has=opened.page.locator("h3", has_text="area"))
+    assert block.locator("svg").count() == 0
+    opened.page.get_by_role("group", name="Show area").get_by_text("count").click()
+    assert block.locator(".meter .label").all_inner_texts() == ["2", "0", "11"]
 
 
 def test_the_table_is_sorted_by_any_column(dated: Path, show: Show) -> None:
@@ -74,6 +92,7 @@ def test_the_table_is_sorted_by_any_column(dated: Path, show: Show) -> None:
         "Words",
         "day",
         "section",
+        "area",
     ]
     assert cells(page)[0][0] == "note 00"
     page.get_by_role("button", name="day").click()
@@ -118,8 +137,8 @@ def test_the_csv_holds_the_documents_that_are_shown(
         page.get_by_role("button", name="Save documents as csv").click()
     waiting.value.save_as(tmp_path / "documents.csv")
     lines = (tmp_path / "documents.csv").read_text().splitlines()
-    assert lines[0] == "document,number,node,topic,words,day,section" and len(lines) == 21
-    assert all(line.endswith(",sport") for line in lines[1:])
+    assert lines[0] == "document,number,node,topic,words,day,section,area" and len(lines) == 21
+    assert all(line.split(",")[-2] == "sport" for line in lines[1:])
 
 
 def test_a_part_of_the_picture_leads_to_its_documents(dated: Path, show: Show) -> None:
