@@ -115,3 +115,37 @@ def test_results_stay_beside_what_one_of_them_leads_to(
     assert opened.page.locator("#counts").is_visible()
     assert opened.page.locator(".doctable").is_visible()
     assert opened.wider() <= 0
+
+
+@pytest.mark.parametrize("width", [390, 768])
+def test_a_narrow_window_shows_two_sentences_and_folds_the_rest(
+    pages: dict[str, Path], show: Show, width: int
+) -> None:
+    opened = show(pages["page"], width, reduced_motion="reduce")
+    lead = opened.page.locator("#lead")
+    first = lead.inner_text().removesuffix("More").strip()
+    assert first.count(". ") == 1 and first.endswith(".")
+    assert first.startswith("24 documents with ") and " The largest are " in first
+    rest = lead.locator("details p")
+    assert rest.is_hidden()
+    lead.locator("summary").click()
+    assert rest.is_visible()
+    given = [piece for piece in data_of(pages["page"])["lead"] if isinstance(piece, str)]
+    whole = " ".join(f"{first} {rest.inner_text()}".split())
+    assert all(piece.strip() in whole for piece in given) and whole.endswith(given[-1])
+    opened.page.set_viewport_size({"width": 1280, "height": 844})
+    lead.locator("summary").wait_for(state="detached")
+    assert lead.inner_text() == whole
+
+
+def test_paper_has_the_whole_paragraph_whatever_is_folded(
+    pages: dict[str, Path], show: Show
+) -> None:
+    opened = show(pages["page"], 390)
+    lead = opened.page.locator("#lead")
+    assert lead.locator("details p").is_hidden()
+    opened.page.emulate_media(media="print")
+    assert opened.page.locator("#lead summary").is_hidden()
+    box = lead.locator("p").last.bounding_box()
+    assert box is not None and box["height"] > 20
+    assert "measured" in lead.inner_text()

@@ -1,5 +1,23 @@
 // The page: header, panes, and what an address (#t45, #d12, #g3, #model) shows.
 
+const narrow = matchMedia("(max-width: 899px)");
+
+/** Sentences of the paragraph above the map that a narrow window shows at once: size and largest branches. */
+const FIRST_SENTENCES = 2;
+
+/** Divide the pieces of a paragraph after so many sentences. @param {(string | number)[]} pieces @param {number} n */
+function divided(pieces, n) {
+  let left = n;
+  for (const [i, piece] of pieces.entries()) {
+    if (typeof piece === "number") continue;
+    for (const { index } of piece.matchAll(/\.(?= |$)/g)) {
+      left -= 1;
+      if (left === 0) return [[...pieces.slice(0, i), piece.slice(0, index + 1)], [piece.slice(index + 2), ...pieces.slice(i + 1)].filter((one) => one !== "")];
+    }
+  }
+  return [pieces, []];
+}
+
 /** Everything the views share. */
 class Page {
   /** @param {any} parts */
@@ -48,6 +66,7 @@ class Page {
     this.input = h("input", { id: "query", type: "search", placeholder: "Words or names", "aria-label": "Search topics and documents", autocomplete: "off", spellcheck: "false", oninput: () => this.searched() });
     this.lead = document.getElementById("lead");
     this.drawLead();
+    narrow.addEventListener("change", () => this.drawLead());
     this.save = h("button", { class: "save", hidden: true, onclick: () => download("labels.csv", csvText(this.labels.rows()), "text/csv") }, "Save labels.csv");
     this.saveEdits = h("button", { class: "save", hidden: true, onclick: () => download("edits.yaml", this.edits.text(), "application/yaml") }, "Save edits.yaml");
     this.nav = h("nav", { class: "views", "aria-label": "Views" }, [["", "Overview"], ["documents", "Documents"], parts.groups && ["groups", "Groups"], ["model", "Model"], this.comparison && ["compare", "Compare"]]
@@ -64,16 +83,19 @@ class Page {
     });
   }
 
-  /** Write the paragraph above the map; topics are links, called as a reader calls them. */
+  /** Write the paragraph above the map; topics are links, called as a reader calls them. In a narrow window all but its first sentences is folded. */
   drawLead() {
-    const pieces = this.data.parts.lead || [];
     const named = new Set();
     const link = (node) => {
       const n = named.has(node) ? APART : NAME_WORDS;
       named.add(node);
       return h("a", { href: `#t${this.data.nodes.id[node]}` }, told(this.labels.called(node, n)));
     };
-    this.lead.replaceChildren(...pieces.map((piece) => (typeof piece === "number" ? link(piece) : visible(piece))));
+    const written = (pieces) => h("p", {}, pieces.map((piece) => (typeof piece === "number" ? link(piece) : visible(piece))));
+    const all = this.data.parts.lead || [];
+    const [first, rest] = narrow.matches ? divided(all, FIRST_SENTENCES) : [all, []];
+    const open = Boolean(this.lead.querySelector("details[open]"));
+    this.lead.replaceChildren(...(first.length ? [written(first)] : []), ...(rest.length ? [h("details", { open }, h("summary", {}, "More"), written(rest))] : []));
     this.showLead();
   }
 
