@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from browsing import CHROMIUM, Opened
 from nights import by_night
-from pages import data_of
+from pages import data_of, reshaped
 
 import hiertopics
 from hiertopics.runs.edits import read_edits
@@ -261,3 +261,36 @@ def test_an_edit_is_undone(dated: Path, show: Show) -> None:
     assert page.get_by_role("button", name="Save edits.yaml").is_visible(), "the browser kept it"
     page.get_by_role("button", name="Undo").click()
     assert not page.get_by_role("button", name="Save edits.yaml").is_visible()
+
+
+def test_the_topic_of_a_document_is_told_with_its_branch(
+    copied: Callable[..., Path], show: Show, tmp_path: Path
+) -> None:
+    """In words: nobody has to know which branch has which colour."""
+    run = reshaped(copied("hdp-pcvb0"), [-1, 0, 0, 0, 1, 1, 4])
+    page = hiertopics.report(run, output=tmp_path / "page.html").path
+    data = data_of(page)
+    nodes, home = data["nodes"], data["documents"]["home"]
+
+    def called(node: int, n: int) -> str:
+        return " ".join(data["words"][word] for word in nodes["called"][node][:n])
+
+    def branch_of(node: int) -> int:
+        while nodes["parent"][node] > 0:
+            node = nodes["parent"][node]
+        return node
+
+    wanted = [
+        f"{called(node, 3)}\nin {called(branch_of(node), 5)}"
+        if nodes["parent"][node] > 0
+        else called(node, 3)
+        for node in home
+    ]
+    assert any("\n" in text for text in wanted) and any("\n" not in text for text in wanted)
+    for width in (390, 1280):
+        opened = show(page, width, "documents")
+        rows = opened.page.locator(".doctable .row [role=cell]:nth-child(2)")
+        shown = rows.all_inner_texts()
+        assert shown == wanted[: len(shown)] and shown
+        heights = "all => all.map(one => one.scrollHeight <= one.closest('.row').clientHeight)"
+        assert all(rows.evaluate_all(heights))
