@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,9 @@ from pages import data_of, reshaped
 
 import hiertopics
 from hiertopics.runs.edits import read_edits
+from hiertopics.runs.rundir import RunDir
+from hiertopics.views.report import gathering
+from hiertopics.views.report.documents import TrainingDocuments, known_documents
 
 pytestmark = [
     pytest.mark.slow,
@@ -294,3 +298,32 @@ def test_the_topic_of_a_document_is_told_with_its_branch(
         assert shown == wanted[: len(shown)] and shown
         heights = "all => all.map(one => one.scrollHeight <= one.closest('.row').clientHeight)"
         assert all(rows.evaluate_all(heights))
+
+
+def test_a_search_says_of_how_many_documents_the_page_has_texts(
+    dated: Path, show: Show, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where texts were left out, documents may be missing among its results."""
+    assert re.fullmatch(r"\d+ topics?, 20 documents", show(dated).find("bread"))
+    assert "are here" not in show(dated).page.inner_text("#main")
+
+    def some(run: RunDir) -> TrainingDocuments:
+        known = known_documents(run)
+        texts = known.snippets or []
+        kept = [text if place % 4 == 0 else "" for place, text in enumerate(texts)]
+        return known._replace(counts=None, snippets=kept)
+
+    run = dated.parent / "run"
+    bare = hiertopics.report(run, output=tmp_path / "bare.html", text=False).path
+    monkeypatch.setattr(gathering, "known_documents", some)
+    part = hiertopics.report(run, output=tmp_path / "part.html").path
+    for page, said in (
+        (part, "texts of 10 of 40 documents are here"),
+        (bare, "no texts of documents are here"),
+    ):
+        for width in (390, 1280):
+            opened = show(page, width)
+            opened.find("bread")
+            line = opened.page.locator(".found .blockhead")
+            assert said in line.inner_text() and line.locator(".hint").is_visible()
+            assert said in opened.page.inner_text("#status") and opened.wider() <= 0

@@ -27,6 +27,7 @@ class Page {
     this.edits = new Edits(this.data);
     this.asked = new Asked();
     this.timeBy = "";
+    this.isWhole = false;
     this.drawEdits = () => {};
     this.finder = new Search(this.data, this.labels);
     this.relevance = 1;
@@ -106,6 +107,7 @@ class Page {
 
   /** Take the words and texts of documents, and show them where they are looked at. */
   complete(parts) {
+    this.isWhole = true;
     if (!Object.keys(parts).length) return;
     this.data.complete(parts);
     this.finder.low = null;
@@ -173,13 +175,25 @@ class Page {
       return;
     }
     const { nodes, docs } = result;
-    say(`${count(nodes.length, "topic")}, ${count(docs.length, "document")} found`);
+    const here = this.textsHere();
+    say(`${count(nodes.length, "topic")}, ${count(docs.length, "document")} found${here && `; ${here}`}`);
     const bySize = this.data.largestFirst(nodes);
     const largest = [...bySize.filter((node) => hasWord.has(node)), ...bySize.filter((node) => !hasWord.has(node))];
     this.found.replaceChildren(
-      h("div", { class: "blockhead" }, h("h2", { id: "counts" }, `${count(nodes.length, "topic")}, ${count(docs.length, "document")}`), h("button", { class: "small", onclick: () => this.search("") }, "Clear")),
+      h("div", { class: "blockhead" }, h("h2", { id: "counts" }, `${count(nodes.length, "topic")}, ${count(docs.length, "document")}`), here && h("span", { class: "hint" }, here), h("button", { class: "small", onclick: () => this.search("") }, "Clear")),
       nodes.length > 0 && longList("Topics found", nodes.length, 44, (i) => [h("a", { class: "topic", href: `#t${this.data.nodes.id[largest[i]]}` }, marked(this.foundText(largest[i]), this.terms)), h("span", { class: "share" }, this.data.sizeText(largest[i]))]) || "",
       docs.length > 0 && longList("Documents found", docs.length, ROW, (i) => documentRow(this, docs[i], null, this.data.docs.home[docs[i]], this.terms)) || "");
+  }
+
+  /** Tell of how many documents a search looks into the texts; "" where it does of all. */
+  textsHere() {
+    const { data } = this;
+    if (!data.docs || data.tree.values === "loading" || !this.isWhole) return "";
+    const { total, tokens } = data.docs;
+    const texts = data.parts.texts || [];
+    const n = data.row.filter((_, doc) => texts[doc] || (tokens && !tokens[doc]) || (data.content && data.content[doc + 1] > data.content[doc])).length;
+    if (n === total) return "";
+    return n ? `texts of ${whole.format(n)} of ${count(total, "document")} are here` : "no texts of documents are here";
   }
 
   /** Name and words of a node, those with a term first: terms before words that contain one. */
