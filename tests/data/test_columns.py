@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics.corpus.data.columns import Kind, binned, in_ranges, kind_of, moments
+from hiertopics.corpus.data.columns import Kind, binned, in_ranges, is_time, kind_of, moments
 from hiertopics.corpus.data.corpus import Tags
 
 
@@ -40,6 +40,32 @@ def test_a_column_is_what_its_values_are(
     values: tuple[str | tuple[str, ...], ...], kind: Kind
 ) -> None:
     assert kind_of(column(*values)) is kind
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (("1998", "1999", "1998"), True),
+        (("1998.0", "2001.0"), True),
+        (("1000", "2999"), True),
+        (("1998-05-31", "1999-06-01"), True),
+        (("1998-05", "1999"), True),
+        (("0", "1", "2", "3"), False),
+        (("999", "1998"), False),
+        (("1998", "3000"), False),
+        (("1998.5", "1999"), False),
+        (("-1998", "1999"), False),
+        (("1e3", "1999"), False),
+        (("1998", "when?"), False),
+        (("1998", "1998"), False),
+        ((("1998", "1999"), "1998"), False),
+    ],
+)
+def test_only_dates_and_years_are_time(
+    values: tuple[str | tuple[str, ...], ...], expected: bool
+) -> None:
+    """Codes are numbers, too, but nothing rises or falls over them."""
+    assert is_time(column(*values)) is expected
 
 
 def test_numbers_of_one_document_each_are_names_where_they_are_many() -> None:

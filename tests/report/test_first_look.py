@@ -263,7 +263,7 @@ def test_a_name_in_parts_is_whole_or_says_that_it_is_cut(
     parts = [" ".join(part) for part in PARTS]
     assert len(parts) > 1
     assert show(page).page.locator("#lead a").all_inner_texts() == [
-        " · ".join(parts), f"{parts[0]} · …"
+        " · ".join(parts), f"{parts[0]} …"
     ]  # fmt: skip
 
 

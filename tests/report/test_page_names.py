@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 from browsing import CHROMIUM, Opened
+from long_names import with_long_names
 from mixed_trees import MIXED, NAMES, PARTS, PURE, with_mixed_tree
 
 import hiertopics
 from hiertopics.runs.rundir import RunDir
+from hiertopics.views.report import gathering
 from hiertopics.views.report.writing import PAGE
 
 pytestmark = [
@@ -49,11 +51,59 @@ def test_places_of_few_words_show_whole_parts_and_lines_of_boxes_end_with_them(
 ) -> None:
     opened = show(page, 1280, "t4")
     above = opened.page.inner_text('[aria-label="Topics above"]')
-    assert f"{' '.join(PARTS[0])} · …" in above and above.count("·") == 1
+    assert f"{' '.join(PARTS[0])} …" in above and "·" not in above
     box = opened.page.locator(f'.map [data-node="{MIXED}"] text')
-    lines = [text.rstrip(" ·") for text in box.all_text_contents()]
+    lines = [text.removeprefix("· ") for text in box.all_text_contents()]
     ends = {" ".join(part) for part in PARTS}
     assert {line.split(" · ")[-1] for line in lines} <= {*ends, "›"} and lines
+
+
+@pytest.mark.parametrize("width", [390, 768, 1280])
+def test_no_cut_leaves_a_separator_at_the_end_of_a_line(
+    copied: Callable[..., Path],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    show: Callable[..., Opened],
+    width: int,
+) -> None:
+    """Neither in the map, nor in the way to a place in it, nor where a name stands again."""
+    run = with_long_names(copied("nhdp-variational"), monkeypatch)
+    monkeypatch.setattr(gathering, "lead_part", lambda _: [1, " and ", 2, " and ", 1])
+    opened = show(hiertopics.report(run, output=tmp_path / "page.html").path, width)
+    lines = opened.page.locator("#lead a").all_inner_texts()
+    assert lines[2] == f"{lines[0].split(' · ')[0]} …"
+    for address in ("", "t1", "t3"):
+        opened.go(address)
+        lines += opened.page.locator(".picture text").all_text_contents()
+        lines += opened.page.locator(".crumbs bdi").all_inner_texts()
+    assert any("…" in line for line in lines) and any(line.startswith("· ") for line in lines)
+    assert [line for line in lines if line.rstrip(" …").endswith("·")] == []
+    weights = opened.page.locator(".picture g.box").evaluate_all(
+        """all => all.map(one => new Set([...one.querySelectorAll("text")].filter(
+          text => text.textContent !== "›").map(text => text.getAttribute("font-weight"))).size)"""
+    )
+    assert max(weights) == 1
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
+def test_own_words_have_a_labelled_box_in_the_map(
+    page: Path, show: Callable[..., Opened], width: int, scheme: str
+) -> None:
+    """What the parts of the root leave of the map is told, and no column has a gap in it."""
+    opened = show(page, width, color_scheme=scheme)
+    own = opened.page.locator(".picture g.own")
+    root = own.filter(has_text="own words of [0]")
+    assert root.count() == 1 and root.locator("text").text_content() == "own words"
+    picture = opened.page.locator(".picture svg")
+    high, wide = (float(picture.get_attribute(name) or 0) for name in ("height", "width"))
+    areas = opened.page.locator(".picture g").evaluate_all(
+        """all => all.map(one => { const box = one.querySelector("rect").getBBox();
+             return (box.width + 1.5) * (box.height + 1.5); }).reduce((a, b) => a + b, 0)"""
+    )
+    assert areas == pytest.approx(high * wide, rel=0.02)
+    opened.page.get_by_role("button", name="by documents").click()
+    told = opened.page.locator(".picture g.own text").all_text_contents()
+    assert set(told) <= {"own documents"}
 
 
 def test_a_cut_name_ends_without_a_mark_between_parts(browser: Any) -> None:
@@ -61,13 +111,13 @@ def test_a_cut_name_ends_without_a_mark_between_parts(browser: Any) -> None:
     script = f"""([text, most]) => {{
       const BETWEEN = " · ";
       {source}
-      return lines(text, widthOf("ball goal · v", true), most, (line) => line === 0);
+      return lines(text, widthOf("ball goal · v", true), most);
     }}"""
     page = browser.new_page()
     name = "ball goal · vote law · tempo choir"
     assert page.evaluate(script, [name, 1]) == ["ball goal"]
-    assert page.evaluate(script, [name, 2]) == ["ball goal ·", "vote law"]
-    assert page.evaluate(script, [name, 3])[-1] == "tempo choir"
+    assert page.evaluate(script, [name, 2]) == ["ball goal", "· vote law"]
+    assert page.evaluate(script, [name, 4])[-2:] == ["· tempo", "choir"]
     assert page.evaluate(script, [name, 0]) == []
     page.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,13 @@ from typing import Any
 import pytest
 from browsing import CHROMIUM, Opened
 from nights import by_night
-from pages import data_of
+from pages import data_of, reshaped
 
 import hiertopics
 from hiertopics.runs.edits import read_edits
+from hiertopics.runs.rundir import RunDir
+from hiertopics.views.report import gathering
+from hiertopics.views.report.documents import TrainingDocuments, known_documents
 
 pytestmark = [
     pytest.mark.slow,
@@ -36,6 +40,7 @@ def dated(fit_tiny: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory
             "key": f"k-{n}",
             "day": f"{1998 + n // 10}-{1 + n % 12:02}-{1 + n % 28:02}",
             "section": "food" if n % 2 == 0 else "sport",
+            "area": 2 if n % 5 < 3 else 11 if n % 5 < 4 else 0,
         }
         for n in range(N_DOCS)
     ]
@@ -59,9 +64,26 @@ def cells(page: Any) -> list[list[str]]:
 
 def test_columns_are_shown_as_what_they_hold(dated: Path) -> None:
     columns = {column["name"]: column for column in data_of(dated)["columns"]}
-    assert set(columns) == {"day", "section"}, "identifiers are no property"
+    assert set(columns) == {"day", "section", "area"}, "identifiers are no property"
+    assert columns["area"]["values"] == ["0", "2", "11"] and not columns["area"]["ordered"]
     assert columns["day"]["values"] == ["1998", "1999", "2000", "2001"]
     assert columns["day"]["ordered"] and columns["day"]["totals"] == [10] * 4
+
+
+def test_codes_are_listed_by_how_common_they_are_and_never_drawn_as_time(
+    dated: Path, show: Show
+) -> None:
+    opened = show(dated)
+    heads = opened.page.locator("#detail h3").all_inner_texts()
+    assert [head for head in heads if head.lower().startswith("branches over")] == [
+        "BRANCHES OVER DAY"
+    ]
+    assert not opened.page.locator("[aria-label='Branches over']").count()
+    opened.go("t0")
+    block = opened.page.locator("#detail section", has=opened.page.locator("h3", has_text="area"))
+    assert block.locator("svg").count() == 0
+    opened.page.get_by_role("group", name="Show area").get_by_text("count").click()
+    assert block.locator(".meter .label").all_inner_texts() == ["2", "0", "11"]
 
 
 def test_the_table_is_sorted_by_any_column(dated: Path, show: Show) -> None:
@@ -74,6 +96,7 @@ def test_the_table_is_sorted_by_any_column(dated: Path, show: Show) -> None:
         "Words",
         "day",
         "section",
+        "area",
     ]
     assert cells(page)[0][0] == "note 00"
     page.get_by_role("button", name="day").click()
@@ -118,8 +141,8 @@ def test_the_csv_holds_the_documents_that_are_shown(
         page.get_by_role("button", name="Save documents as csv").click()
     waiting.value.save_as(tmp_path / "documents.csv")
     lines = (tmp_path / "documents.csv").read_text().splitlines()
-    assert lines[0] == "document,number,node,topic,words,day,section" and len(lines) == 21
-    assert all(line.endswith(",sport") for line in lines[1:])
+    assert lines[0] == "document,number,node,topic,words,day,section,area" and len(lines) == 21
+    assert all(line.split(",")[-2] == "sport" for line in lines[1:])
 
 
 def test_a_part_of_the_picture_leads_to_its_documents(dated: Path, show: Show) -> None:
@@ -242,3 +265,65 @@ def test_an_edit_is_undone(dated: Path, show: Show) -> None:
     assert page.get_by_role("button", name="Save edits.yaml").is_visible(), "the browser kept it"
     page.get_by_role("button", name="Undo").click()
     assert not page.get_by_role("button", name="Save edits.yaml").is_visible()
+
+
+def test_the_topic_of_a_document_is_told_with_its_branch(
+    copied: Callable[..., Path], show: Show, tmp_path: Path
+) -> None:
+    """In words: nobody has to know which branch has which colour."""
+    run = reshaped(copied("hdp-pcvb0"), [-1, 0, 0, 0, 1, 1, 4])
+    page = hiertopics.report(run, output=tmp_path / "page.html").path
+    data = data_of(page)
+    nodes, home = data["nodes"], data["documents"]["home"]
+
+    def called(node: int, n: int) -> str:
+        return " ".join(data["words"][word] for word in nodes["called"][node][:n])
+
+    def branch_of(node: int) -> int:
+        while nodes["parent"][node] > 0:
+            node = nodes["parent"][node]
+        return node
+
+    wanted = [
+        f"{called(node, 3)}\nin {called(branch_of(node), 5)}"
+        if nodes["parent"][node] > 0
+        else called(node, 3)
+        for node in home
+    ]
+    assert any("\n" in text for text in wanted) and any("\n" not in text for text in wanted)
+    for width in (390, 1280):
+        opened = show(page, width, "documents")
+        rows = opened.page.locator(".doctable .row [role=cell]:nth-child(2)")
+        shown = rows.all_inner_texts()
+        assert shown == wanted[: len(shown)] and shown
+        heights = "all => all.map(one => one.scrollHeight <= one.closest('.row').clientHeight)"
+        assert all(rows.evaluate_all(heights))
+
+
+def test_a_search_says_of_how_many_documents_the_page_has_texts(
+    dated: Path, show: Show, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where texts were left out, documents may be missing among its results."""
+    assert re.fullmatch(r"\d+ topics?, 20 documents", show(dated).find("bread"))
+    assert "are here" not in show(dated).page.inner_text("#main")
+
+    def some(run: RunDir) -> TrainingDocuments:
+        known = known_documents(run)
+        texts = known.snippets or []
+        kept = [text if place % 4 == 0 else "" for place, text in enumerate(texts)]
+        return known._replace(counts=None, snippets=kept)
+
+    run = dated.parent / "run"
+    bare = hiertopics.report(run, output=tmp_path / "bare.html", text=False).path
+    monkeypatch.setattr(gathering, "known_documents", some)
+    part = hiertopics.report(run, output=tmp_path / "part.html").path
+    for page, said in (
+        (part, "texts of 10 of 40 documents are here"),
+        (bare, "no texts of documents are here"),
+    ):
+        for width in (390, 1280):
+            opened = show(page, width)
+            opened.find("bread")
+            line = opened.page.locator(".found .blockhead")
+            assert said in line.inner_text() and line.locator(".hint").is_visible()
+            assert said in opened.page.inner_text("#status") and opened.wider() <= 0

@@ -104,6 +104,15 @@ def test_a_group_that_stands_out_is_said() -> None:
     assert "author" not in told(moving(0.3), {"author": groups})
 
 
+def test_a_code_is_told_as_a_group_and_never_as_time() -> None:
+    """Nothing rises or falls over areas 0 to 3, and what comes after them is still found."""
+    codes = tags_of([str(doc // 15) for doc in range(60)])
+    text = told(moving(0.6), {"area": codes})
+    assert not re.search("Over area|rises|falls|grows|shrinks", text), text
+    assert re.search(r" of the words of documents with area: \d, and \S+% of those of", text), text
+    assert "Over year first grows" in told(moving(0.6), {"area": codes, "year": tags_of(YEARS)})
+
+
 def test_without_a_topic_no_branch_is_named() -> None:
     tree = tree_of([-1])
     tree = replace(tree, kind=np.array([1], dtype=np.int8))

@@ -18,6 +18,7 @@ from mixed_trees import FIRST_LEAF, MIXED, NAMES, PARTS, PURE, VOCAB, with_mixed
 import hiertopics
 from hiertopics.cli import topics as table
 from hiertopics.runs.rundir import RunDir
+from hiertopics.views.render.letters import shortened, text_width
 from hiertopics.views.report import gathering
 from hiertopics.views.topics import topic_text
 from hiertopics.views.topictree import TopicTree
@@ -92,9 +93,9 @@ def test_a_notebook_shows_it(run: RunDir) -> None:
 @pytest.mark.parametrize(
     ("width", "expected"),
     [
-        (90.0, ["ball goal ·", "vote law ·", "tempo choir"]),
-        (130.0, ["ball goal · vote law ·", "tempo choir"]),
-        (55.0, ["ball", "goal ·", "vote law ·", "tempo", "choir"]),
+        (90.0, ["ball goal", "· vote law", "· tempo choir"]),
+        (130.0, ["ball goal · vote law", "· tempo choir"]),
+        (55.0, ["ball", "goal", "· vote", "law", "· tempo", "choir"]),
     ],
 )
 def test_lines_of_the_figure_end_where_a_part_does(
@@ -104,6 +105,31 @@ def test_lines_of_the_figure_end_where_a_part_does(
     figure = hiertopics.show_tree(run, format="svg", width=width)
     boxes = [re.findall(r"<tspan[^>]*>(.*?)</tspan>", text) for text in figure.split("<g")]
     assert expected in boxes
+
+
+@pytest.mark.parametrize("width", [40.0, 55.0, 65.0, 90.0, 130.0])
+def test_no_line_of_the_figure_ends_in_a_separator_and_a_name_has_one_weight(
+    run: RunDir, width: float
+) -> None:
+    figure = hiertopics.show_tree(run, format="svg", width=width)
+    texts = re.findall(r"<(?:tspan|text)[^>]*>([^<]*\S[^<]*)</", figure)
+    assert not [line for line in texts if line.rstrip(" …").endswith("·")]
+    for text in re.findall(r"<text>(.*?)</text>", figure, re.DOTALL):
+        assert text.count("<tspan") == text.count('font-weight="600"')
+
+
+def test_words_below_a_name_of_the_user_are_lighter_than_the_name(run: RunDir) -> None:
+    hiertopics.label(run, MIXED, "games and votes")
+    figure = hiertopics.show_tree(run, format="svg", width=150.0)
+    box = next(text for text in figure.split("<g") if "games and votes</tspan>" in text)
+    bold = re.findall(r"<tspan[^>]*600[^>]*>(.*?)</tspan>", box)
+    assert bold == ["games and votes"] and box.count("<tspan") > 1
+
+
+def test_a_text_is_cut_before_a_separator() -> None:
+    name = "ball goal · vote law"
+    room = text_width("ball goal ·…", bold=True)
+    assert shortened(name, room, bold=True) == "ball goal…"
 
 
 def test_the_page_has_the_parts_and_its_paragraph_the_name(run: RunDir, tmp_path: Path) -> None:

@@ -232,27 +232,25 @@ def _draw_node(
     room = box.width - 2 * PAD
     n_lines = max(int((box.height - PAD) / LEADING), 1)
     first = room - FONT * text_width(f" {share}", bold=False)
-    written = _lines(name, room, n_lines, first) if name else []
-    if not written:
-        written = _lines(words, room, n_lines, first)
-    else:
-        written += _lines(words, room, n_lines - len(written), bold=False)
+    named = _lines(name, room, n_lines, first) if name else []
+    bold = named or _lines(words, room, n_lines, first)
+    light = _lines(words, room, n_lines - len(named), bold=False) if named else []
     top = box.y + (box.height / 2 + FONT / 3 if n_lines == 1 else PAD / 2 + FONT)
-    _write(group, box.x + PAD, top, written)
+    _write(group, box.x + PAD, top, bold, light)
     if first > 0:
         at = {"x": _told(box.x + box.width - PAD), "y": _told(top), "text-anchor": "end"}
         SubElement(group, "text", at).text = share
 
 
-def _write(group: Element, x: float, y: float, lines: Sequence[str]) -> None:
-    """Write lines as one text, the first one bold: programs edit it as a whole."""
-    if not lines:
+def _write(group: Element, x: float, y: float, bold: Sequence[str], light: Sequence[str]) -> None:
+    """Write lines as one text, those of a name bold: programs edit it as a whole."""
+    if not bold:
         return
     text = SubElement(group, "text")
-    for number, line in enumerate(lines):
+    for number, line in enumerate((*bold, *light)):
         at = {"x": _told(x), "y": _told(y + number * LEADING)}
-        bold = {"font-weight": "600"} if number == 0 else {}
-        SubElement(text, "tspan", at | bold).text = _safe(line)
+        weight = {"font-weight": "600"} if number < len(bold) else {}
+        SubElement(text, "tspan", at | weight).text = _safe(line)
 
 
 def _draw_joined(
@@ -318,14 +316,13 @@ def _lines(
 ) -> list[str]:
     """Cut a text into lines of a width, between parts of a name or at blanks.
 
-    first: room of the first line, where it has less. bold: whether the first line is bold; the
-    others never are. A word that is too long is cut.
+    first: room of the first line, where it has less. A word that is too long is cut.
     """
     found: list[str] = []
 
     def fits(line: str, number: int) -> bool:
         of_line = room if number or first is None else first
-        return FONT * text_width(line, bold=bold and number == 0) <= of_line
+        return FONT * text_width(line, bold=bold) <= of_line
 
     for word in _units(text, fits):
         if found and fits(f"{found[-1]} {word}", len(found) - 1):
@@ -335,27 +332,24 @@ def _lines(
         else:
             break
     rooms = [room if first is None else first, *[room] * len(found)]
-    cut = [
-        shortened(line, rooms[number] / FONT, bold=bold and number == 0)
-        for number, line in enumerate(found)
-    ]
+    cut = [shortened(line, rooms[number] / FONT, bold=bold) for number, line in enumerate(found)]
     return cut if all(cut) else []
 
 
 def _units(text: str, fits: Callable[[str, int], bool]) -> Iterator[str]:
-    """Yield units that no line divides: a part of a name with its separator, or a word.
+    """Yield units that no line divides: a part of a name with the separator before it, or a word.
 
-    fits: whether a text has room on a line, by its number. Only the first part stands on the first
-    line in any case.
+    A line begins with what stands between parts, and none ends with it: that would look cut. fits:
+    whether a text has room on a line, by its number. Only the first part stands on the first line
+    in any case.
     """
-    *first, last = text.split(BETWEEN)
-    parts = (*((part, BETWEEN.rstrip()) for part in first), (last, ""))
-    for number, (part, end) in enumerate(parts):
-        if first and fits(part + end, number):
-            yield part + end
-        elif words := part.split():
-            yield from words[:-1]
-            yield words[-1] + end
+    first, *others = text.split(BETWEEN)
+    for number, part in enumerate((first, *(f"{BETWEEN.lstrip()}{part}" for part in others))):
+        if others and fits(part, number):
+            yield part
+        elif words := part.removeprefix(BETWEEN.lstrip()).split():
+            yield f"{BETWEEN.lstrip() if number else ''}{words[0]}"
+            yield from words[1:]
 
 
 def _colour(hue: float, saturation: float, lightness: float) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from unicodedata import combining, east_asian_width, normalize
 
+from hiertopics.corpus.data.naming import BETWEEN
+
 # fmt: off
 REGULAR = (
     32, 41, 46, 84, 64, 96, 78, 28, 40, 40, 50, 84, 32, 37, 32, 34, 64, 64, 64, 64, 64, 64, 64,
@@ -48,10 +50,13 @@ def _width(letter: str, widths: tuple[int, ...]) -> int:
 
 
 def shortened(text: str, room: float, *, bold: bool) -> str:
-    """Return as much of a text as there is room for, with a mark where it is cut; "" if nothing."""
+    """Return as much of a text as there is room for, with a mark where it is cut; "" if nothing.
+
+    What stands between parts of a name, and blanks, do not stand before the mark.
+    """
     if text_width(text, bold=bold) <= room:
         return text
     for end in range(len(text) - 1, 0, -1):
         if text_width(f"{text[:end]}…", bold=bold) <= room:
-            return f"{text[:end]}…"
+            return f"{text[:end].rstrip(BETWEEN)}…"
     return ""

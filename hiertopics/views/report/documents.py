@@ -14,7 +14,7 @@ from hiertopics.base.arrays import I64
 from hiertopics.base.errors import HiertopicsError
 from hiertopics.base.stretches import ends_of, rows_of
 from hiertopics.corpus.data import Corpus, Tags, Tree
-from hiertopics.corpus.data.columns import moments
+from hiertopics.corpus.data.columns import is_time, moments
 from hiertopics.corpus.data.membership import blocks_of
 from hiertopics.corpus.data.treeshares import forest_shares, main_rows
 from hiertopics.runs.documents import DocumentRecords
@@ -300,7 +300,7 @@ MOST_VALUES = 100
 """Values of a column that are counted at each node: the most common ones there."""
 
 MOST_BARS = 200
-"""Values that a column of numbers or dates may have to be shown in their order."""
+"""Values that a column of numbers, years or dates may have to be shown in their order."""
 
 
 def columns_part(
@@ -318,8 +318,9 @@ def _column(name: str, tags: Tags, home: I64, layout: Layout, kept: I64) -> dict
     members = sparse.csr_array(tags.members, dtype=np.int64)
     totals = np.asarray(members.sum(axis=0)).ravel()
     used = np.flatnonzero(totals)
-    is_ordered = _is_ordered([tags.names[value] for value in used], members)
-    if not is_ordered:
+    has_order = _has_order([tags.names[value] for value in used], members)
+    is_ordered = has_order and is_time(tags)  # drawn as bars from the first to the last value
+    if not has_order:
         used = used[np.argsort(-totals[used], kind="stable")]
     place = np.full(members.shape[1], -1, dtype=np.int64)
     place[used] = np.arange(len(used))
@@ -344,7 +345,7 @@ def _column(name: str, tags: Tags, home: I64, layout: Layout, kept: I64) -> dict
     }
 
 
-def _is_ordered(names: list[str], members: sparse.csr_array) -> bool:
+def _has_order(names: list[str], members: sparse.csr_array) -> bool:
     """Tell whether each document has at most one value, and the values are numbers or dates."""
     if not 1 < len(names) <= MOST_BARS or int(np.diff(members.indptr).max(initial=0)) > 1:
         return False

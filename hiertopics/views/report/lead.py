@@ -10,7 +10,7 @@ from scipy import sparse
 
 from hiertopics.base.arrays import F64, I64, Bools
 from hiertopics.corpus.data import Tags, support_lacks
-from hiertopics.corpus.data.columns import binned, moments
+from hiertopics.corpus.data.columns import binned, is_time, moments
 from hiertopics.corpus.data.support import support_sentence
 from hiertopics.corpus.data.tree import NONE, ROOT, Labels, Tree, hidden_nodes
 from hiertopics.views.render import FEW_DOCUMENTS, comes_back
@@ -157,7 +157,7 @@ def _prediction(card: Mapping[str, Any]) -> list[Piece]:
 
 
 def _change(lead_input: LeadInput, branches: I64, below: F64) -> list[Piece]:
-    """Return what grows over the first column of dates or numbers, or stands out in a group."""
+    """Return what grows over the first column of dates or years, or stands out in a group."""
     if not len(branches):
         return []
     for name, tags in lead_input.tags.items():
@@ -167,8 +167,7 @@ def _change(lead_input: LeadInput, branches: I64, below: F64) -> list[Piece]:
     for name, tags in lead_input.tags.items():
         members = sparse.csr_array(tags.members)
         used = np.flatnonzero(np.asarray(members.sum(axis=0)).ravel())
-        is_groups = moments([tags.names[value] for value in used]) is None
-        if not is_groups or not 1 < len(used) <= MOST_GROUPS:
+        if is_time(tags) or not 1 < len(used) <= MOST_GROUPS:
             continue
         if found := _between(name, tags, members, used, branches, below):
             return found
@@ -176,7 +175,7 @@ def _change(lead_input: LeadInput, branches: I64, below: F64) -> list[Piece]:
 
 
 class _Bins(NamedTuple):
-    """The numbers or dates of a column, ascending: the name of each, and its documents."""
+    """The years or dates of a column, ascending: the name of each, and its documents."""
 
     names: list[str]
     docs: list[I64]
@@ -192,8 +191,8 @@ class _Bins(NamedTuple):
 
 
 def _bins_of(tags: Tags) -> _Bins | None:
-    """Return the bins of a column of dates or numbers, one of each document; else None."""
-    if int(np.diff(sparse.csr_array(tags.members).indptr).max(initial=0)) > 1:
+    """Return the bins of a column of dates or years, one of each document; else None."""
+    if not is_time(tags):
         return None
     tags = binned(tags)
     members = sparse.csc_array(tags.members)

@@ -62,8 +62,8 @@ const BETWEEN = " · ";
 /** Write a name in parts: all of them, or the first ones and a mark where there is little room. @param {string[][]} parts */
 function inParts(parts, n) {
   const fit = n >= NAME_WORDS ? parts.length : Math.max(Math.floor(n / APART), 1);
-  const shown = parts.slice(0, fit).map((part) => part.join(" "));
-  return [...shown, ...(fit < parts.length ? ["…"] : [])].join(BETWEEN);
+  const shown = parts.slice(0, fit).map((part) => part.join(" ")).join(BETWEEN);
+  return fit < parts.length ? `${shown} …` : shown;
 }
 
 /** What the rest of the page reads: the parts, and what is derived from them. */

@@ -25,6 +25,13 @@ function areaColour(data, node, inDark = dark.matches) {
   return branch < 0 ? colour(215, 0.12, inDark ? 0.28 : 0.88) : colour(hueOf(branch), inDark ? 0.32 : 0.52, light);
 }
 
+/** The area of a box that is no topic: pale, in the hue of the branch that it stands in. */
+function faintColour(data, node, inDark = dark.matches) {
+  const branch = node === ROOT ? -1 : data.branch[node];
+  if (branch < 0) return inDark ? "#2a3038" : "#eceff3";
+  return inDark ? colour(hueOf(branch), 0.2, 0.17) : colour(hueOf(branch), 0.4, 0.95);
+}
+
 /** A line or a bar of a node, which stands on light and dark ground alike. */
 function inkColour(data, node) {
   const branch = node === ROOT ? -1 : data.branch[node];

@@ -1,5 +1,23 @@
 // The page: header, panes, and what an address (#t45, #d12, #g3, #model) shows.
 
+const narrow = matchMedia("(max-width: 899px)");
+
+/** Sentences of the paragraph above the map that a narrow window shows at once: size and largest branches. */
+const FIRST_SENTENCES = 2;
+
+/** Divide the pieces of a paragraph after so many sentences. @param {(string | number)[]} pieces @param {number} n */
+function divided(pieces, n) {
+  let left = n;
+  for (const [i, piece] of pieces.entries()) {
+    if (typeof piece === "number") continue;
+    for (const { index } of piece.matchAll(/\.(?= |$)/g)) {
+      left -= 1;
+      if (left === 0) return [[...pieces.slice(0, i), piece.slice(0, index + 1)], [piece.slice(index + 2), ...pieces.slice(i + 1)].filter((one) => one !== "")];
+    }
+  }
+  return [pieces, []];
+}
+
 /** Everything the views share. */
 class Page {
   /** @param {any} parts */
@@ -9,6 +27,7 @@ class Page {
     this.edits = new Edits(this.data);
     this.asked = new Asked();
     this.timeBy = "";
+    this.isWhole = false;
     this.drawEdits = () => {};
     this.finder = new Search(this.data, this.labels);
     this.relevance = 1;
@@ -27,7 +46,8 @@ class Page {
     };
     this.drawHead();
     this.found = h("div", { class: "found", hidden: true });
-    document.getElementById("tree").append(this.map.element, this.found, this.outline.element);
+    document.getElementById("main").prepend(this.found);
+    document.getElementById("tree").append(this.map.element, this.outline.element);
     this.labels.listeners.push(() => this.relabelled());
     this.edits.listeners.push(() => this.edited());
     document.querySelector(".skip").addEventListener("click", (event) => {
@@ -47,6 +67,7 @@ class Page {
     this.input = h("input", { id: "query", type: "search", placeholder: "Words or names", "aria-label": "Search topics and documents", autocomplete: "off", spellcheck: "false", oninput: () => this.searched() });
     this.lead = document.getElementById("lead");
     this.drawLead();
+    narrow.addEventListener("change", () => this.drawLead());
     this.save = h("button", { class: "save", hidden: true, onclick: () => download("labels.csv", csvText(this.labels.rows()), "text/csv") }, "Save labels.csv");
     this.saveEdits = h("button", { class: "save", hidden: true, onclick: () => download("edits.yaml", this.edits.text(), "application/yaml") }, "Save edits.yaml");
     this.nav = h("nav", { class: "views", "aria-label": "Views" }, [["", "Overview"], ["documents", "Documents"], parts.groups && ["groups", "Groups"], ["model", "Model"], this.comparison && ["compare", "Compare"]]
@@ -63,16 +84,19 @@ class Page {
     });
   }
 
-  /** Write the paragraph above the map; topics are links, called as a reader calls them. */
+  /** Write the paragraph above the map; topics are links, called as a reader calls them. In a narrow window all but its first sentences is folded. */
   drawLead() {
-    const pieces = this.data.parts.lead || [];
     const named = new Set();
     const link = (node) => {
       const n = named.has(node) ? APART : NAME_WORDS;
       named.add(node);
       return h("a", { href: `#t${this.data.nodes.id[node]}` }, told(this.labels.called(node, n)));
     };
-    this.lead.replaceChildren(...pieces.map((piece) => (typeof piece === "number" ? link(piece) : visible(piece))));
+    const written = (pieces) => h("p", {}, pieces.map((piece) => (typeof piece === "number" ? link(piece) : visible(piece))));
+    const all = this.data.parts.lead || [];
+    const [first, rest] = narrow.matches ? divided(all, FIRST_SENTENCES) : [all, []];
+    const open = Boolean(this.lead.querySelector("details[open]"));
+    this.lead.replaceChildren(...(first.length ? [written(first)] : []), ...(rest.length ? [h("details", { open }, h("summary", {}, "More"), written(rest))] : []));
     this.showLead();
   }
 
@@ -83,6 +107,7 @@ class Page {
 
   /** Take the words and texts of documents, and show them where they are looked at. */
   complete(parts) {
+    this.isWhole = true;
     if (!Object.keys(parts).length) return;
     this.data.complete(parts);
     this.finder.low = null;
@@ -121,8 +146,8 @@ class Page {
     for (const element of [head, this.lead]) above.observe(element);
     new ResizeObserver(() => {
       const now = this.detail.clientWidth;
-      if (width && Math.abs(now - width) > 20) this.route(false);
-      width = now;
+      if (width && now && Math.abs(now - width) > 20) this.route(false);
+      width = now || width; // results of a search may stand in its place
     }).observe(this.detail);
   }
 
@@ -134,28 +159,41 @@ class Page {
   }
 
   searched() {
-    this.showWidth();
     const result = this.finder.find(this.input.value);
+    const isBack = !result && !this.found.hidden && !this.address();
+    this.found.hidden = !result;
+    this.showWidth();
+    if (isBack) this.route(false); // what is drawn while it is hidden has no width
     this.terms = result ? result.terms : [];
     const hasWord = result && new Set([...result.words].map((node) => this.data.shownAt(node)));
     if (result) result.nodes = [...new Set(result.nodes.map((node) => this.data.shownAt(node)))];
     this.map.hits = result ? new Set(result.nodes.flatMap((node) => this.data.pathTo(node))) : null;
     this.map.draw(true);
-    this.outline.element.hidden = Boolean(result);
-    this.found.hidden = !result;
     if (!result) {
       this.found.replaceChildren();
       say("");
       return;
     }
     const { nodes, docs } = result;
-    say(`${count(nodes.length, "topic")}, ${count(docs.length, "document")} found`);
+    const here = this.textsHere();
+    say(`${count(nodes.length, "topic")}, ${count(docs.length, "document")} found${here && `; ${here}`}`);
     const bySize = this.data.largestFirst(nodes);
     const largest = [...bySize.filter((node) => hasWord.has(node)), ...bySize.filter((node) => !hasWord.has(node))];
     this.found.replaceChildren(
-      h("div", { class: "blockhead" }, h("h2", { id: "counts" }, `${count(nodes.length, "topic")}, ${count(docs.length, "document")}`), h("button", { class: "small", onclick: () => this.search("") }, "Clear")),
+      h("div", { class: "blockhead" }, h("h2", { id: "counts" }, `${count(nodes.length, "topic")}, ${count(docs.length, "document")}`), here && h("span", { class: "hint" }, here), h("button", { class: "small", onclick: () => this.search("") }, "Clear")),
       nodes.length > 0 && longList("Topics found", nodes.length, 44, (i) => [h("a", { class: "topic", href: `#t${this.data.nodes.id[largest[i]]}` }, marked(this.foundText(largest[i]), this.terms)), h("span", { class: "share" }, this.data.sizeText(largest[i]))]) || "",
       docs.length > 0 && longList("Documents found", docs.length, ROW, (i) => documentRow(this, docs[i], null, this.data.docs.home[docs[i]], this.terms)) || "");
+  }
+
+  /** Tell of how many documents a search looks into the texts; "" where it does of all. */
+  textsHere() {
+    const { data } = this;
+    if (!data.docs || data.tree.values === "loading" || !this.isWhole) return "";
+    const { total, tokens } = data.docs;
+    const texts = data.parts.texts || [];
+    const n = data.row.filter((_, doc) => texts[doc] || (tokens && !tokens[doc]) || (data.content && data.content[doc + 1] > data.content[doc])).length;
+    if (n === total) return "";
+    return n ? `texts of ${whole.format(n)} of ${count(total, "document")} are here` : "no texts of documents are here";
   }
 
   /** Name and words of a node, those with a term first: terms before words that contain one. */
@@ -216,11 +254,14 @@ class Page {
     if (address && innerWidth < 900) this.detail.scrollIntoView();
   }
 
-  /** What is not about topics takes the place of the map, unless its results are looked for. */
+  /** What is not about topics takes the place of the map; results of a search take that of the overview. */
   showWidth() {
-    const alone = this.input.value ? "" : this.address();
-    document.getElementById("main").classList.toggle("alone", ["model", "documents", "compare"].includes(alone));
-    document.getElementById("main").classList.toggle("inColumns", alone === "model");
+    const address = this.address();
+    const main = document.getElementById("main").classList;
+    main.toggle("alone", ["model", "documents", "compare"].includes(address));
+    main.toggle("inColumns", address === "model");
+    main.toggle("overview", !address);
+    document.body.classList.toggle("finding", !this.found.hidden);
   }
 
   viewOf(address, node) {

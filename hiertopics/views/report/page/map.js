@@ -7,6 +7,8 @@ const MOST_JOINED = 0.1;
 const ROOMY = { column: 95, wide: 130, joined: MOST_JOINED };
 /** The same for a second level, where no lanes have so much room for it: half of it may be joined. */
 const TIGHT = { column: 80, wide: 80, joined: 0.25 };
+/** Height from which a node's own words have a box. */
+const LEAST_OWN = 2;
 const STRIP = 28;
 const LANE = 190;
 const NARROW = 112;
@@ -52,14 +54,13 @@ function widthOf(text, isBold) {
   return pen.measureText(text).width;
 }
 
-/** Return what a line holds whole: a part of a name with what stands behind it, or a word. Only the first part stands on the first line in any case. */
+/** Return what a line holds whole: a part of a name behind what stands before it, or a word. */
 function units(text, fits) {
-  const parts = text.split(BETWEEN);
-  return parts.flatMap((part, i) => {
-    const end = i < parts.length - 1 ? BETWEEN.trimEnd() : "";
-    if (parts.length > 1 && fits(part + end, i)) return [part + end];
-    const words = part.split(" ");
-    return [...words.slice(0, -1), words.at(-1) + end];
+  const parts = text.split(BETWEEN).map((part, i) => (i ? BETWEEN.trimStart() : "") + part);
+  return parts.flatMap((part) => {
+    if (parts.length > 1 && fits(part)) return [part];
+    // A line begins with what stands between parts, and none ends with it: that would look cut.
+    return part.match(/(?:^· )?[^ ]+/g) || [part];
   });
 }
 
@@ -68,21 +69,20 @@ function shortened(text, room, isBold) {
   if (widthOf(text, isBold) <= room) return text;
   let n = text.length - 1;
   while (n > 1 && widthOf(`${text.slice(0, n)}…`, isBold) > room) n--;
-  return `${text.slice(0, n)}…`;
+  return `${text.slice(0, n).replace(/[ ·]+$/, "")}…`;
 }
 
-/** Cut a text into lines of a width, between parts of a name or at blanks. isBold: of which lines, by number. */
-function lines(text, room, most, isBold) {
+/** Cut a text into bold lines of a width, between parts of a name or at blanks. */
+function lines(text, room, most) {
   const found = [];
-  for (const word of units(text, (unit, line) => widthOf(unit, isBold(line)) <= room)) {
+  const fits = (line) => widthOf(line, true) <= room;
+  for (const word of units(text, fits)) {
     const last = found.length - 1;
-    if (last >= 0 && widthOf(`${found[last]} ${word}`, isBold(last)) <= room) found[last] += ` ${word}`;
+    if (last >= 0 && fits(`${found[last]} ${word}`)) found[last] += ` ${word}`;
     else if (found.length < most) found.push(word);
     else break;
   }
-  const mark = BETWEEN.trimEnd();
-  if (found.length && found.at(-1).endsWith(mark)) found.push(found.pop().slice(0, -mark.length));
-  return found.map((line, i) => shortened(line, room, isBold(i)));
+  return found.map((line) => shortened(line, room, true));
 }
 
 /** The icicle with its crumbs. */
@@ -236,6 +236,7 @@ class TopicMap {
     for (let n = best.plan.lanes.length + 1; best.levels === 1 && n <= most; n++) best = this.better(best, place(this.planned(sizes, width, high, n), ROOMY));
     if (best.levels === 1) for (let n = 1; n <= most; n++) best = this.better(best, place(this.planned(sizes, width, high, n), TIGHT));
     page.parts.push(...best.parts);
+    if (focus !== ROOT && !this.skipped) this.placeOwn(focus, strip, high, page.high - high, { ...page, right: page.width });
     this.next = best.plan.shown < children.length ? this.skipped + best.plan.shown : 0;
   }
 
@@ -325,14 +326,35 @@ class TopicMap {
       next++;
     }
     const rest = children.slice(next);
+    const x = page.left + level * page.column;
+    const all = children.reduce((total, child) => total + tall(child), 0);
+    this.placeOwn(node, x, y + all, high - all, page);
     if (!rest.length) return;
     const left = rest.reduce((total, child) => total + tall(child), 0);
     if (rest.length === 1) this.placeNode(rest[0], level, at, left, page);
     else {
-      const x = page.left + level * page.column;
       page.areas.push(left * (page.right - x));
       page.parts.push(this.joined(node, rest, next, x, at, left, page));
     }
+  }
+
+  /** Fill what the children of a node leave: it is no topic, and pale in the hue of its branch. */
+  placeOwn(node, x, y, high, page) {
+    if (high < LEAST_OWN) return;
+    const { data } = this;
+    const noun = this.by === "documents" ? "documents" : data.tree.values === "loading" ? "rows" : "words";
+    const text = `own ${noun}`;
+    page.parts.push(s("g", { class: page.paper ? null : "own" },
+      s("title", {}, `${text} of [${data.nodes.id[node]}], and of topics that are not shown`),
+      this.faintBox(node, x, y, page.right - x, high, page, text)));
+  }
+
+  /** Return what a box that is no topic is drawn with. */
+  faintBox(node, x, y, wide, high, page, text) {
+    const room = wide - 14;
+    return [
+      s("rect", { x: (x + 0.75).toFixed(2), y: (y + 0.75).toFixed(2), width: Math.max(wide - 1.5, 0.5).toFixed(2), height: Math.max(high - 1.5, 0.5).toFixed(2), rx: 3, fill: faintColour(this.data, node, page.inDark) }),
+      high >= 12 && room > 0 && s("text", { x: (x + 7).toFixed(1), y: (y + Math.min(high / 2 + 4, 15)).toFixed(1), fill: page.inDark ? "#b9c3cf" : "#4a5868" }, shortened(text, room, false))];
   }
 
   box(node, x, y, wide, high, page, hasMore) {
@@ -341,14 +363,13 @@ class TopicMap {
     const name = labels.of(node).name;
     const most = high < 12 ? 0 : Math.max(Math.floor((high - 8) / 14), 1);
     const text = visible(name || data.nameOf(node, 8));
-    const isBold = (line) => Boolean(name) || line === 0;
-    const written = lines(text, wide - (hasMore ? 22 : 14), most, isBold);
+    const written = lines(text, wide - (hasMore ? 22 : 14), most);
     const dim = this.hits && !this.hits.has(node);
     const title = `[${data.nodes.id[node]}] ${visible(labels.called(node, 8))}: ${count(data.nodes.branch_docs[node], "document")}, ${percent(data.nodes.below[node])} of all words`;
     return s("g", { class: page.paper ? null : `box${node === this.chosen ? " chosen" : ""}`, "data-node": page.paper ? null : node, opacity: dim ? 0.3 : null, onclick: page.paper ? null : () => this.clicked(node) },
       s("title", {}, title),
       s("rect", { x: (x + 0.75).toFixed(2), y: (y + 0.75).toFixed(2), width: Math.max(wide - 1.5, 0.5).toFixed(2), height: Math.max(high - 1.5, 0.5).toFixed(2), rx: 3, fill }),
-      written.map((line, i) => s("text", { x: (x + 7).toFixed(1), y: (high < 22 ? y + high / 2 + 4 : y + 15 + i * 14).toFixed(1), fill: page.inDark ? "#eef2f6" : "#14202e", "font-weight": isBold(i) ? 600 : null }, line)),
+      written.map((line, i) => s("text", { x: (x + 7).toFixed(1), y: (high < 22 ? y + high / 2 + 4 : y + 15 + i * 14).toFixed(1), fill: page.inDark ? "#eef2f6" : "#14202e", "font-weight": 600 }, line)),
       hasMore && high >= 12 && s("text", { x: (x + wide - 12).toFixed(1), y: (y + high / 2 + 4).toFixed(1), fill: page.inDark ? "#eef2f6" : "#14202e" }, "›"));
   }
 
@@ -367,8 +388,7 @@ class TopicMap {
     const text = `and ${whole.format(rest.length)} more`;
     return s("g", { class: page.paper ? null : "box", onclick: page.paper ? null : () => this.zoom(node, skipped) },
       s("title", {}, `${text}: ${rest.slice(0, 12).map((child) => visible(this.labels.called(child, 3))).join("; ")}`),
-      s("rect", { x: (x + 0.75).toFixed(2), y: (y + 0.75).toFixed(2), width: Math.max(wide - 1.5, 0.5).toFixed(2), height: Math.max(high - 1.5, 0.5).toFixed(2), rx: 3, fill: page.inDark ? "#2a3038" : "#eceff3" }),
-      high >= 12 && s("text", { x: (x + 7).toFixed(1), y: (y + Math.min(high / 2 + 4, 15)).toFixed(1), fill: page.inDark ? "#b9c3cf" : "#4a5868" }, text));
+      this.faintBox(node, x, y, wide, high, page, text));
   }
 
   /** A click chooses and zooms in; one on what fills the map leads back. */

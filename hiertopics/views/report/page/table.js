@@ -104,6 +104,13 @@ function documentTable(page) {
   return [filters, told, host];
 }
 
+/** A topic, and the branch that it stands in. */
+function placeOf(page, node) {
+  const { data } = page;
+  const branch = data.branch[node] < 0 ? node : branchesOf(data)[data.branch[node]];
+  return [topicLink(page, node, 3), branch !== node && h("span", { class: "snippet" }, "in ", told(page.labels.called(branch, NAME_WORDS)))];
+}
+
 /** Rows of which only those in sight exist, under heads that sort them. */
 function tableOf(page, docs, draw) {
   const { data, asked } = page;
@@ -127,7 +134,7 @@ function tableOf(page, docs, draw) {
     return [
       h("span", { role: "cell", class: "document" }, h("a", { class: "docname", href: `#d${data.row[doc] + 1}` }, marked(data.docName(doc), page.terms)),
         h("span", { class: "snippet" }, text ? marked(text, page.terms) : wordLine(page, doc, 14, home, page.terms))),
-      h("span", { role: "cell" }, home >= 0 && topicLink(page, data.shownAt(home), 3)),
+      h("span", { role: "cell", class: "place" }, home >= 0 && placeOf(page, data.shownAt(home))),
       tokens && h("span", { role: "cell", class: "more number" }, whole.format(tokens[doc])),
       columns.map((column) => h("span", { role: "cell", class: "more" }, visible(data.valuesOf(column, doc).join(", ")))),
     ];

@@ -2,7 +2,7 @@
 
 const MOST_BRANCHES = 12;
 
-/** Columns of numbers or dates with a bar for each value. @param {Data} data */
+/** Columns of years or dates with a bar for each value. @param {Data} data */
 function timeColumns(data) {
   return data.columns.filter((column) => column.ordered && column.totals.some((total) => total > 1));
 }
