@@ -8,6 +8,7 @@ import click
 
 from hiertopics.base.visible import steady
 from hiertopics.cli.completing import BACKEND, SETTING
+from hiertopics.cli.habits import HintingCommand
 from hiertopics.cli.options import (
     LINES,
     SectionedCommand,
@@ -207,7 +208,7 @@ def simulate_command(**options: Any) -> int:
     return 0
 
 
-@click.command("backends")
+@click.command("backends", cls=HintingCommand)
 @forms("csv")
 def backends_command(form: str) -> int:
     """List the backends and their variants, one line each; the default is marked."""
@@ -244,7 +245,7 @@ def _lines(row: dict[str, Any]) -> list[str]:
     return [f"{row['backend']:<16} {row['summary']}{mark}{package}", *named]
 
 
-@click.command("config")
+@click.command("config", cls=HintingCommand)
 @click.argument("backend", type=BACKEND)
 @click.option("--schema", is_flag=True, help="Print a JSON Schema of its configs, for editors.")
 def config_command(backend: str, schema: bool) -> int:
@@ -255,7 +256,7 @@ def config_command(backend: str, schema: bool) -> int:
     return 0
 
 
-@click.command("sweep")
+@click.command("sweep", cls=HintingCommand)
 @click.argument("config", type=click.Path())
 @click.argument("corpus", required=False, type=click.Path())
 @click.option(

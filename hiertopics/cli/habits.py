@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 import click
@@ -31,24 +32,53 @@ LEVELS = ("depth", "levels", "n_levels", "num_levels", "nr_levels", "max_depth")
 EXAMPLE = ("6", "30", "100")
 """Numbers of nodes by level, as an example."""
 
+TEXTS = (".txt", ".md", ".rst", ".html", ".htm")
+"""Ends of names of files that a folder may hold as documents."""
+
+LONGEST = 60
+"""Letters of an argument that a message shows, its end."""
+
 VIEWS = ("show-tree", "report", "topics")
 """Commands whose options people also give to other commands."""
 
 
 class HintingCommand(click.Command):
-    """A command whose error for an unknown option says what to do instead."""
+    """A command whose errors for unknown options, and for more files, say what to do instead."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Raise UsageError that names the option or setting that an unknown option stands for."""
+        """Raise UsageError that names what an unknown option stands for, or a folder of files."""
         given = list(args)
+        ctx.allow_extra_args = True  # click names them all, and a shell may have found thousands
         try:
-            return super().parse_args(ctx, args)
+            left = super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             if (instead := _instead(self, error.option_name, given)) is None:
                 raise
             raise UsageError(
                 f"{ctx.info_name}: no such option {error.option_name!r}; {instead}"
             ) from None
+        if left and not ctx.resilient_parsing:
+            raise UsageError(_too_many(ctx, left))
+        return left
+
+
+def _too_many(ctx: click.Context, left: Sequence[str]) -> str:
+    """Return a line on arguments that a command does not take; of files it names their folder."""
+    names = [param.name for param in ctx.command.params if isinstance(param, click.Argument)]
+    if "corpus" not in names:
+        return f"{ctx.info_name}: an argument too many, {_shown(left[0])}"
+    own = [ctx.params[str(name)] for name in names[names.index("corpus") :]]
+    found = [path for path in (*own, *left) if path is not None]
+    told = f"{ctx.info_name} takes one corpus, not {len(found)}"
+    folders = {os.path.dirname(path) or "." for path in found}
+    if len(folders) == 1 and all(path.endswith(TEXTS) for path in found):
+        return f"{told}: give the folder, {_shown(folders.pop())}, whose texts are the documents"
+    few = ", ".join(map(_shown, found[:2])) + ", ..." * (len(found) > 2)
+    return f"{told} ({few}): make one file, or one folder of texts, of them"
+
+
+def _shown(argument: str) -> str:
+    return argument if len(argument) <= LONGEST else f"...{argument[-LONGEST:]}"
 
 
 def _instead(command: click.Command, option: str, args: Sequence[str]) -> str | None:

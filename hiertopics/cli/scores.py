@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hiertopics.cli.completing import RUN
+from hiertopics.cli.habits import HintingCommand
 from hiertopics.cli.options import (
     LINES,
     PATHS,
@@ -214,7 +215,7 @@ def _score_of(
     return partial(evaluate, data=data, **given)
 
 
-@click.command("compare")
+@click.command("compare", cls=HintingCommand)
 @click.argument("runs", nargs=-1, required=True, type=RUN)
 @protocol_option
 @average_option
@@ -305,7 +306,7 @@ def _compare_trees(runs: tuple[str, ...], options: dict[str, Any], form: str) ->
     return 0 if len(rows) == len(runs) else 1
 
 
-@click.command("agree")
+@click.command("agree", cls=HintingCommand)
 @click.argument("runs", nargs=-1, required=True, type=RUN)
 @click.option(
     "--write",

@@ -417,6 +417,9 @@ def text_field_found(source: Source) -> str | None:
     return str(list(rows[0]).index(guess.field)) if _lacks_header(source) else guess.field
 
 
+_BARE = """; write each text as {"text": "..."}, or as a line of a file for --lines"""
+
+
 def _json_rows(source: Source, require: Require) -> Iterator[_Row]:
     for number, line in enumerate(_text_rows(source), 1):
         try:
@@ -425,7 +428,8 @@ def _json_rows(source: Source, require: Require) -> Iterator[_Row]:
             raise DataError(source.path, f"not JSON ({_flaw(error)})", number) from error
         if not isinstance(values, dict):
             what = f"expected one JSON object per line, got {shown(line)}"
-            hint = "; --from json reads an array" if line.lstrip().startswith("[") else ""
+            hint = "; --from json reads an array" if line.lstrip().startswith("[") else _BARE
+            hint = hint if isinstance(values, str | list) else ""
             raise DataError(source.path, what + hint, number)
         require(source, values, number)
         yield _Row(number, values)
@@ -448,7 +452,7 @@ def _array_rows(source: Source, require: Require) -> Iterator[_Row]:
             raise DataError(source.path, f"not JSON ({_flaw(error)})", line) from error
         if not isinstance(values, dict):
             what = f"expected JSON objects, got {shown(text[place : place + 100])}"
-            raise DataError(source.path, what, number)
+            raise DataError(source.path, what + _BARE * isinstance(values, str), number)
         require(source, values, number)
         yield _Row(number, values)
         place = _after_blanks(text, end)
