@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -67,13 +68,20 @@ def check_command(**options: Any) -> int:
     else:
         _print_summary(checked, as_json)
     if checked.auto:
-        told = _fit_command(options["corpus"], data, options["overrides"])
+        # What was set otherwise would win over the advice.
+        kept = [one for one in options["overrides"] if _data_key(one) not in checked.auto]
+        told = _fit_command(options["corpus"], data, kept)
         again = " with the same input" if options["corpus"] == "-" else ""
         tell(f"to take this advice{again}: {told} --auto")
     return min((problem.exit_code for problem in checked.problems), default=0)
 
 
-def _fit_command(corpus: str, data: dict[str, Any], overrides: tuple[str, ...]) -> str:
+def _data_key(override: str) -> str:
+    """Return the entry of the ``data`` section that ``KEY=VALUE`` sets."""
+    return override.partition("=")[0].strip().removeprefix("data.")
+
+
+def _fit_command(corpus: str, data: dict[str, Any], overrides: Sequence[str]) -> str:
     """Return the command that fits a corpus as ``check`` was told to read it."""
     from hiertopics.base.visible import typed
 
