@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 
@@ -13,9 +13,34 @@ OPTIONS = {
     "iterations": ("epochs", "n_epochs", "num_epochs", "passes", "n_iter", "max_iter", "iters"),
     "seed": ("random_state", "random_seed"),
     "workers": ("threads", "n_jobs", "jobs", "num_workers", "processes"),
+    "top": ("limit", "n", "k", "first", "head", "max", "n_docs", "num"),
     "run": ("output", "out", "output_dir", "outdir", "save", "name"),
 }
 """Options by what other programs call them."""
+
+COMMANDS = {
+    "fit": ("train", "run", "model", "learn", "resume", "continue"),
+    "show-tree": ("tree", "show", "view", "print", "hierarchy"),
+    "topics": ("words", "list", "top-words"),
+    "docs": ("documents", "texts"),
+    "report": ("plot", "visualize", "visualise", "browse", "serve", "open", "html", "search"),
+    "export": ("figure", "svg", "draw", "save", "json"),
+    "label": ("rename", "name", "hide", "note"),
+    "drop": ("delete", "remove", "rm"),
+    "merge": ("join", "combine"),
+    "edit": ("move", "split", "reorder"),
+    "eval": ("evaluate", "score", "coherence", "perplexity", "test"),
+    "support": ("stability", "bootstrap"),
+    "infer": ("predict", "transform", "assign", "place", "classify"),
+    "check": ("validate", "inspect", "stats", "describe", "lint"),
+    "convert": ("preprocess", "tokenize", "vectorize"),
+    "backends": ("models", "algorithms", "methods"),
+    "config": ("settings", "params", "options", "init"),
+}
+"""Commands by what other programs call them."""
+
+MEASURES = ("coherence", "npmi", "diversity", "perplexity")
+"""Measures that ``eval`` prints unasked."""
 
 KEYS = {
     "data.stop_words": ("stopwords", "stop_list", "language"),
@@ -40,6 +65,18 @@ LONGEST = 60
 
 VIEWS = ("show-tree", "report", "topics")
 """Commands whose options people also give to other commands."""
+
+
+def command_meant(name: str, commands: Mapping[str, str]) -> str:
+    """Return which of ``commands``, with what each does, an unknown one stands for."""
+    from difflib import get_close_matches  # only a mistake needs it
+
+    small = name.lower().replace("_", "-")
+    for known, habits in COMMANDS.items():
+        if small in habits:
+            return f"it is {known!r}: {commands[known]}"
+    near = get_close_matches(small, commands, n=1)
+    return f"did you mean {near[0]!r}?" if near else "hiertopics -h lists those that there are"
 
 
 class HintingCommand(click.Command):
@@ -87,6 +124,8 @@ def _instead(command: click.Command, option: str, args: Sequence[str]) -> str | 
     for known, habits in OPTIONS.items():
         if name in habits and _has(command, f"--{known}"):
             return f"it is --{known} {value or 'N'}"
+    if command.name == "eval" and name in MEASURES:
+        return "eval prints perplexity, coherence (npmi) and diversity without an option"
     if _has(command, "-s"):
         keys = _keys(_after(args, "-b", "--backend"))
         if name in LEVELS:

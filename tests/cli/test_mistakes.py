@@ -189,6 +189,32 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
         "Did you mean '--iterations'",
     ),
     "an option like none": (("fit", "good.ldac", "--zzz"), r"No such option '--zzz'\.$"),
+    "a limit of documents": (
+        ("docs", "R", "5", "--limit", "3"),
+        r"^hiertopics: error: docs: no such option '--limit'; it is --top 3\n\Z",
+    ),
+    "a number of documents": (("docs", "R", "5", "-n", "3"), r"'-n'; it is --top 3$"),
+    "k documents": (("docs", "R", "5", "-k", "3"), r"'-k'; it is --top 3$"),
+    "a measure for an option": (
+        ("eval", "R", "--coherence"),
+        r"'--coherence'; eval prints perplexity, coherence \(npmi\) and diversity without",
+    ),
+    "a language by its own name as an option": (
+        ("fit", "good.ldac", "--language", "deutsch"),
+        r"it is -s data\.stop_words=german$",
+    ),
+    **{
+        f"a command called {name}": ((name,), rf"no such command '{name}'; it is '{meant}': [A-Z]")
+        for name, meant in (
+            ("move", "edit"),
+            ("rename", "label"),
+            ("delete", "drop"),
+            ("plot", "report"),
+            ("visualize", "report"),
+            ("train", "fit"),
+            ("Predict", "infer"),
+        )
+    },
     "help for no command": (("help", "fti"), "did you mean 'fit'"),
 }
 
