@@ -109,11 +109,11 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Name the nearest command if the given one does not exist."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from difflib import get_close_matches
+            from hiertopics.cli.habits import command_meant  # a mistake alone needs it
 
-            near = get_close_matches(args[0], COMMANDS, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(COMMANDS)}"
-            raise click.UsageError(f"no such command {args[0]!r}; {hint}", ctx)
+            raise click.UsageError(
+                f"no such command {args[0]!r}; {command_meant(args[0], COMMANDS)}", ctx
+            )
         if not {"-h", "--help"} & set(args):
             _require_memory()
         return super().resolve_command(ctx, args)

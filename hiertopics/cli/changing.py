@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hiertopics.cli.completing import NODE, RUN
+from hiertopics.cli.habits import HintingCommand
 from hiertopics.cli.options import (
     LINES,
     chosen_run,
@@ -37,7 +38,7 @@ SHOWN = ("node", "name", "auto_name", "hidden", "note")
 """Columns of a table: nodes are called as in other views, not by their own words."""
 
 
-@click.command("label")
+@click.command("label", cls=HintingCommand)
 @click.argument("run", required=False, type=RUN)
 @click.argument("node", required=False)
 @click.argument("name", required=False)
@@ -139,7 +140,7 @@ def _put_labels(records: list[dict[str, Any]], form: str, nothing: str) -> None:
         put_table(to_table(shown, SHOWN))
 
 
-@click.command("merge")
+@click.command("merge", cls=HintingCommand)
 @needed_run_argument
 @click.argument("nodes", nargs=-1, required=True, type=NODE)
 @click.option("-o", "--output", required=True, metavar="RUN2", help="The new run's folder.")
@@ -156,7 +157,7 @@ def merge_command(run: str, nodes: tuple[int, ...], output: str, as_json: bool) 
     return 0
 
 
-@click.command("drop")
+@click.command("drop", cls=HintingCommand)
 @needed_run_argument
 @click.argument("node", type=NODE)
 @click.option("-o", "--output", required=True, metavar="RUN2", help="The new run's folder.")
@@ -174,7 +175,7 @@ def drop_command(run: str, node: int, output: str, as_json: bool) -> int:
     return 0
 
 
-@click.command("edit")
+@click.command("edit", cls=HintingCommand)
 @trust_option
 @needed_run_argument
 @click.option("-o", "--output", required=True, metavar="RUN2", help="The new run's folder.")
@@ -194,7 +195,7 @@ def edit_command(run: str, output: str, edits: str | None, workers: int, as_json
     return 0
 
 
-@click.command("shape")
+@click.command("shape", cls=HintingCommand)
 @trust_option
 @needed_run_argument
 @click.option(
@@ -257,7 +258,7 @@ def _shape_told(made: Shaped, asked: Sequence[int]) -> str:
     return f"{told})"
 
 
-@click.command("consensus")
+@click.command("consensus", cls=HintingCommand)
 @trust_option
 @runs_argument(required=True)
 @click.option("-o", "--run", "output", metavar="DIR", required=True, help="Run directory.")

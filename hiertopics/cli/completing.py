@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hiertopics.base.errors import HiertopicsError
+from hiertopics.cli.habits import HintingCommand
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -229,7 +230,7 @@ BACKEND, SETTING, RUN, NODE = BackendName(), Setting(), RunFolder(), NodeNumber(
 COLUMN, BY = ColumnName(), ColumnName("group")
 
 
-@click.command("completion")
+@click.command("completion", cls=HintingCommand)
 @click.argument("shell", type=click.Choice([*PLACES]), required=False)
 @click.option("--install", is_flag=True, help="Put the script where the shell looks for it.")
 def completion_command(shell: str | None, install: bool) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from hiertopics.base.visible import steady
 from hiertopics.cli.completing import BACKEND, SETTING
+from hiertopics.cli.habits import HintingCommand
 from hiertopics.cli.options import (
     LINES,
     SectionedCommand,
@@ -66,13 +68,20 @@ def check_command(**options: Any) -> int:
     else:
         _print_summary(checked, as_json)
     if checked.auto:
-        told = _fit_command(options["corpus"], data, options["overrides"])
+        # What was set otherwise would win over the advice.
+        kept = [one for one in options["overrides"] if _data_key(one) not in checked.auto]
+        told = _fit_command(options["corpus"], data, kept)
         again = " with the same input" if options["corpus"] == "-" else ""
         tell(f"to take this advice{again}: {told} --auto")
     return min((problem.exit_code for problem in checked.problems), default=0)
 
 
-def _fit_command(corpus: str, data: dict[str, Any], overrides: tuple[str, ...]) -> str:
+def _data_key(override: str) -> str:
+    """Return the entry of the ``data`` section that ``KEY=VALUE`` sets."""
+    return override.partition("=")[0].strip().removeprefix("data.")
+
+
+def _fit_command(corpus: str, data: dict[str, Any], overrides: Sequence[str]) -> str:
     """Return the command that fits a corpus with the options of ``check``."""
     from hiertopics.base.visible import typed
 
@@ -207,7 +216,7 @@ def simulate_command(**options: Any) -> int:
     return 0
 
 
-@click.command("backends")
+@click.command("backends", cls=HintingCommand)
 @forms("csv")
 def backends_command(form: str) -> int:
     """List the backends and their variants, one line each; the default is marked."""
@@ -244,7 +253,7 @@ def _lines(row: dict[str, Any]) -> list[str]:
     return [f"{row['backend']:<16} {row['summary']}{mark}{package}", *named]
 
 
-@click.command("config")
+@click.command("config", cls=HintingCommand)
 @click.argument("backend", type=BACKEND)
 @click.option("--schema", is_flag=True, help="Print a JSON Schema of its configs, for editors.")
 def config_command(backend: str, schema: bool) -> int:
@@ -255,7 +264,7 @@ def config_command(backend: str, schema: bool) -> int:
     return 0
 
 
-@click.command("sweep")
+@click.command("sweep", cls=HintingCommand)
 @click.argument("config", type=click.Path())
 @click.argument("corpus", required=False, type=click.Path())
 @click.option(

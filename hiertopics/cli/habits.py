@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 
 import click
 
@@ -12,9 +13,34 @@ OPTIONS = {
     "iterations": ("epochs", "n_epochs", "num_epochs", "passes", "n_iter", "max_iter", "iters"),
     "seed": ("random_state", "random_seed"),
     "workers": ("threads", "n_jobs", "jobs", "num_workers", "processes"),
+    "top": ("limit", "n", "k", "first", "head", "max", "n_docs", "num"),
     "run": ("output", "out", "output_dir", "outdir", "save", "name"),
 }
 """Options by what other programs call them."""
+
+COMMANDS = {
+    "fit": ("train", "run", "model", "learn", "resume", "continue"),
+    "show-tree": ("tree", "show", "view", "print", "hierarchy"),
+    "topics": ("words", "list", "top-words"),
+    "docs": ("documents", "texts"),
+    "report": ("plot", "visualize", "visualise", "browse", "serve", "open", "html", "search"),
+    "export": ("figure", "svg", "draw", "save", "json"),
+    "label": ("rename", "name", "hide", "note"),
+    "drop": ("delete", "remove", "rm"),
+    "merge": ("join", "combine"),
+    "edit": ("move", "split", "reorder"),
+    "eval": ("evaluate", "score", "coherence", "perplexity", "test"),
+    "support": ("stability", "bootstrap"),
+    "infer": ("predict", "transform", "assign", "place", "classify"),
+    "check": ("validate", "inspect", "stats", "describe", "lint"),
+    "convert": ("preprocess", "tokenize", "vectorize"),
+    "backends": ("models", "algorithms", "methods"),
+    "config": ("settings", "params", "options", "init"),
+}
+"""Commands by what other programs call them."""
+
+MEASURES = ("coherence", "npmi", "diversity", "perplexity")
+"""Measures that ``eval`` prints unasked."""
 
 KEYS = {
     "data.stop_words": ("stopwords", "stop_list", "language"),
@@ -31,24 +57,65 @@ LEVELS = ("depth", "levels", "n_levels", "num_levels", "nr_levels", "max_depth")
 EXAMPLE = ("6", "30", "100")
 """Numbers of nodes by level, as an example."""
 
+TEXTS = (".txt", ".md", ".rst", ".html", ".htm")
+"""Ends of names of files that a folder may hold as documents."""
+
+LONGEST = 60
+"""Letters of an argument that a message shows, its end."""
+
 VIEWS = ("show-tree", "report", "topics")
 """Commands whose options people also give to other commands."""
 
 
+def command_meant(name: str, commands: Mapping[str, str]) -> str:
+    """Return which of ``commands``, with what each does, an unknown one stands for."""
+    from difflib import get_close_matches  # only a mistake needs it
+
+    small = name.lower().replace("_", "-")
+    for known, habits in COMMANDS.items():
+        if small in habits:
+            return f"it is {known!r}: {commands[known]}"
+    near = get_close_matches(small, commands, n=1)
+    return f"did you mean {near[0]!r}?" if near else "hiertopics -h lists those that there are"
+
+
 class HintingCommand(click.Command):
-    """A command whose error for an unknown option says what to do instead."""
+    """A command whose errors for unknown options, and for more files, say what to do instead."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Raise UsageError that names the option or setting that an unknown option stands for."""
+        """Raise UsageError that names what an unknown option stands for, or a folder of files."""
         given = list(args)
+        ctx.allow_extra_args = True  # click names them all, and a shell may have found thousands
         try:
-            return super().parse_args(ctx, args)
+            left = super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             if (instead := _instead(self, error.option_name, given)) is None:
                 raise
             raise UsageError(
                 f"{ctx.info_name}: no such option {error.option_name!r}; {instead}"
             ) from None
+        if left and not ctx.resilient_parsing:
+            raise UsageError(_too_many(ctx, left))
+        return left
+
+
+def _too_many(ctx: click.Context, left: Sequence[str]) -> str:
+    """Return a line on arguments that a command does not take; of files it names their folder."""
+    names = [param.name for param in ctx.command.params if isinstance(param, click.Argument)]
+    if "corpus" not in names:
+        return f"{ctx.info_name}: an argument too many, {_shown(left[0])}"
+    own = [ctx.params[str(name)] for name in names[names.index("corpus") :]]
+    found = [path for path in (*own, *left) if path is not None]
+    told = f"{ctx.info_name} takes one corpus, not {len(found)}"
+    folders = {os.path.dirname(path) or "." for path in found}
+    if len(folders) == 1 and all(path.endswith(TEXTS) for path in found):
+        return f"{told}: give the folder, {_shown(folders.pop())}, whose texts are the documents"
+    few = ", ".join(map(_shown, found[:2])) + ", ..." * (len(found) > 2)
+    return f"{told} ({few}): make one file, or one folder of texts, of them"
+
+
+def _shown(argument: str) -> str:
+    return argument if len(argument) <= LONGEST else f"...{argument[-LONGEST:]}"
 
 
 def _instead(command: click.Command, option: str, args: Sequence[str]) -> str | None:
@@ -57,6 +124,8 @@ def _instead(command: click.Command, option: str, args: Sequence[str]) -> str | 
     for known, habits in OPTIONS.items():
         if name in habits and _has(command, f"--{known}"):
             return f"it is --{known} {value or 'N'}"
+    if command.name == "eval" and name in MEASURES:
+        return "eval prints perplexity, coherence (npmi) and diversity without an option"
     if _has(command, "-s"):
         keys = _keys(_after(args, "-b", "--backend"))
         if name in LEVELS:

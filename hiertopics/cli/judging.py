@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from hiertopics.cli.habits import HintingCommand
 from hiertopics.cli.options import (
     LINES,
     WORDS_BY,
@@ -23,7 +24,7 @@ MAKING = ("nodes", "depth", "cut", "most", "intruders", "documents", "words_by",
 """Options of a sheet that is made."""
 
 
-@click.command("judge")
+@click.command("judge", cls=HintingCommand)
 @run_argument
 @click.option("-o", "--output", metavar="FILE", help="The sheet, like sheet.csv.")
 @click.option("--nodes", metavar="N,...", help="Nodes for the questions, like 3,7,12.")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hiertopics.cli.habits import HintingCommand
 from hiertopics.cli.options import (
     LINES,
     PATHS,
@@ -212,7 +213,7 @@ def _score_of(
     return partial(evaluate, data=data, **given)
 
 
-@click.command("compare")
+@click.command("compare", cls=HintingCommand)
 @runs_argument(required=True, one_is_enough=True)
 @protocol_option
 @average_option
@@ -302,7 +303,7 @@ def _compare_trees(runs: tuple[str, ...], options: dict[str, Any], form: str) ->
     return 0 if len(rows) == len(runs) else 1
 
 
-@click.command("agree")
+@click.command("agree", cls=HintingCommand)
 @runs_argument(required=True)
 @click.option(
     "--write",

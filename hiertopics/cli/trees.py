@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hiertopics.cli.completing import NODE, RUN
+from hiertopics.cli.habits import HintingCommand
 from hiertopics.cli.options import (
     arrange_option,
     chosen_run,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from hiertopics.base.visible import Line
 
 
-@click.command("show-tree")
+@click.command("show-tree", cls=HintingCommand)
 @run_argument
 @click.argument("node", required=False, type=NODE)
 @click.option(
@@ -146,7 +147,7 @@ def _opened(page: Path) -> bool:
     return shown
 
 
-@click.command("export")
+@click.command("export", cls=HintingCommand)
 @run_argument
 @click.option("-o", "--output", required=True, metavar="FILE", help="File for the tree.")
 @click.option(
@@ -214,7 +215,7 @@ def _refuse_page(*runs: str | None) -> None:
     raise click.UsageError(f"{page} is no run; -o names the page: {' '.join(map(typed, words))}")
 
 
-@click.command("report")
+@click.command("report", cls=HintingCommand)
 @trust_option
 @click.argument("run", required=False, type=RUN)
 @click.argument("run2", required=False, type=RUN)

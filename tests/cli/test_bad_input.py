@@ -85,7 +85,7 @@ CASES: dict[str, tuple[tuple[object, ...], str]] = {
     "a config that is no YAML": ((*FIT, "-c", "broken.yaml"), r"broken\.yaml:\d"),
     "an unknown option": ((*FIT, "--iteration-count", 3), "--iteration-count"),
     "an unknown command": (("show-tre",), "did you mean 'show-tree'"),
-    "a strange command": (("frobnicate",), "there are fit, eval"),
+    "a strange command": (("frobnicate",), "hiertopics -h lists those"),
     "two corpora": ((*FIT, "other.ldac"), "other.ldac"),
     "an unknown protocol": (
         ("eval", "RUN", "--heldout", "--protocol", "x"),

@@ -27,10 +27,16 @@ FILES = {
     "quoted.csv": b'"title";"abstract"\n"caf\xe9";"bb cc"\n',
     "latin-header.csv": b"t\xeftre;abstract\naa;bb cc\n",
     "a.pdf": b"%PDF-1.4\n",
+    "page.html": b"<p>aa bb</p>",
+    "x.xlsx": b"PK",
+    "strings.json": b'["aa bb", "cc"]',
+    "strings.jsonl": b'"aa bb"\n"cc"\n',
     "packed.ldac.gz": b"not read",
     "single.ldac": b"2 0:1 1:2\n",
     "good.ldac": b"2 0:1 1:2\n2 1:1 2:3\n1 0:4\n",
 }
+
+TEXTS = r"^hiertopics: error: {} takes one corpus, not {}: give the folder, both, whose texts are"
 
 MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
     "a csv of semicolons": (("fit", "semi.csv"), r"parted by ';': -s data\.delimiter=';'"),
@@ -54,6 +60,44 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
     "a quote for a delimiter": (
         ("fit", "semi.csv", "-s", "data.delimiter='\"'"),
         r"data\.delimiter must be one letter, no quote",
+    ),
+    "texts of a folder": (
+        ("check", "both/a.txt", "both/b.txt", "both/c.txt"),
+        TEXTS.format("check", 3),
+    ),
+    "texts of a folder for a fit": (("fit", "both/a.txt", "both/b.txt"), TEXTS.format("fit", 2)),
+    "texts of two folders": (
+        ("fit", "both/a.txt", "one.txt"),
+        r"takes one corpus, not 2 \(both/a\.txt, one\.txt\): make one file, or one folder of texts",
+    ),
+    "two tables": (
+        ("fit", "semi.csv", "latin.csv"),
+        r"^hiertopics: error: fit takes one corpus, not 2 \(semi\.csv, latin\.csv\): make one file",
+    ),
+    "very many texts": (
+        ("check", *(f"both/{number:060}.txt" for number in range(5000))),
+        r"^.{20,200}\n\Z",
+    ),
+    "an argument too many": (
+        ("topics", "a", "1", "b" * 300),
+        r"^.*: an argument too many, \.\.\.b{60}$",
+    ),
+    "one page": (("check", "page.html"), "page.html is one page: give a folder of pages"),
+    "a sheet": (
+        ("fit", "x.xlsx"),
+        r"x\.xlsx is a table of an office program: save it there as csv",
+    ),
+    "an address": (
+        ("check", "https://example.org/a.csv"),
+        r"^hiertopics: error: https://example\.org/a\.csv: is no file on this machine; download it",
+    ),
+    "an array of strings": (
+        ("check", "strings.json"),
+        r"""JSON objects, got '"aa bb", "cc"\]'; write each text as \{"text": "\.\.\."\}""",
+    ),
+    "lines of strings": (
+        ("fit", "strings.jsonl"),
+        r"""got '"aa bb"'; write each text as \{"text": """,
     ),
     "a packed file without its suffix": (
         ("fit", "packed.ldac"),
@@ -145,6 +189,32 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
         "Did you mean '--iterations'",
     ),
     "an option like none": (("fit", "good.ldac", "--zzz"), r"No such option '--zzz'\.$"),
+    "a limit of documents": (
+        ("docs", "R", "5", "--limit", "3"),
+        r"^hiertopics: error: docs: no such option '--limit'; it is --top 3\n\Z",
+    ),
+    "a number of documents": (("docs", "R", "5", "-n", "3"), r"'-n'; it is --top 3$"),
+    "k documents": (("docs", "R", "5", "-k", "3"), r"'-k'; it is --top 3$"),
+    "a measure for an option": (
+        ("eval", "R", "--coherence"),
+        r"'--coherence'; eval prints perplexity, coherence \(npmi\) and diversity without",
+    ),
+    "a language by its own name as an option": (
+        ("fit", "good.ldac", "--language", "deutsch"),
+        r"it is -s data\.stop_words=german$",
+    ),
+    **{
+        f"a command called {name}": ((name,), rf"no such command '{name}'; it is '{meant}': [A-Z]")
+        for name, meant in (
+            ("move", "edit"),
+            ("rename", "label"),
+            ("delete", "drop"),
+            ("plot", "report"),
+            ("visualize", "report"),
+            ("train", "fit"),
+            ("Predict", "infer"),
+        )
+    },
     "help for no command": (("help", "fti"), "did you mean 'fit'"),
 }
 
@@ -165,7 +235,7 @@ def test_a_mistake_is_met_with_what_to_do(call: Call, folder: Path, name: str) -
         pytest.importorskip("stop_words")
     done = call(*words)
     assert done.code == 2
-    assert re.search(wanted, done.err), done.err
+    assert re.search(wanted, done.out + done.err), done.out + done.err
     assert len(done.err.splitlines()) <= 4
     assert not (folder / "runs").exists()
 

@@ -202,6 +202,31 @@ def test_what_somebody_set_is_left() -> None:
     assert set(settings_of(found.advice)) <= {"stop_words", "max_df", "min_df"}
 
 
+@pytest.mark.parametrize(
+    ("given", "left"),
+    [
+        ("stop_words=french", {"max_df"}),
+        ("stop_words=english", {"stop_words", "max_df"}),
+        ("max_df=0.4", {"stop_words"}),
+        ("max_df=0.9", {"stop_words", "max_df"}),
+    ],
+)
+def test_check_advises_what_the_settings_do_not_do_already(
+    french: Path, given: str, left: set[str]
+) -> None:
+    found = check(french, data={"from_": "lines"}, overrides=[f"data.{given}"])
+    assert set(settings_of(found.advice)) == left == set(found.auto)
+
+
+def test_the_advised_command_leaves_out_what_would_win_over_the_advice(
+    call: Callable[..., Any], french: Path
+) -> None:
+    flags = ("-s", "data.stop_words=english", "-s", "data.min_df=1", "-s", "data.max_df=0.4")
+    last = call("check", french, "--lines", *flags).err.splitlines()[-1]
+    told = f"hiertopics fit {french} --from lines -s data.min_df=1 -s data.max_df=0.4 --auto"
+    assert last == f"to take this advice: {told}"
+
+
 def test_auto_takes_advice_where_nothing_is_set(french: Path) -> None:
     plain = DataConfig(corpus=str(french), from_="lines")
     assert advised(plain) == {"stop_words": "french", "max_df": 0.5}

@@ -243,6 +243,26 @@ def test_words_are_cut_or_replaced_but_not_both(texts: Path) -> None:
         corpus_of(texts, lemmas="english", stemmer="english")
 
 
+OWN_NAMES = [
+    ("deutsch", "german"),
+    ("Deutsch", "german"),
+    ("francais", "french"),
+    ("français", "french"),
+    ("fran\u0063\u0327ais", "french"),
+    ("espanol", "spanish"),
+    ("nederlands", "dutch"),
+]
+
+
+@pytest.mark.parametrize(("own", "meant"), OWN_NAMES[:1])
+def test_lemmas_and_stems_know_own_names_of_languages(texts: Path, own: str, meant: str) -> None:
+    pytest.importorskip("simplemma")
+    pytest.importorskip("snowballstemmer")
+    for key in ("lemmas", "stemmer"):
+        with pytest.raises(UsageError, match=rf"data.{key}: {own} .* did you mean {meant}\?"):
+            corpus_of(texts, **{key: own})
+
+
 def test_stop_words_of_a_language(texts: Path, tmp_path: Path) -> None:
     pytest.importorskip("stop_words")
     path = tmp_path / "de.csv"
@@ -252,6 +272,9 @@ def test_stop_words_of_a_language(texts: Path, tmp_path: Path) -> None:
         corpus_of(path, stop_words="klingon")
     with pytest.raises(UsageError, match=r"englisch is no language; did you mean english\?"):
         corpus_of(path, stop_words="englisch")
+    for own, meant in OWN_NAMES:
+        with pytest.raises(UsageError, match=rf"{own} is no language; did you mean {meant}\?"):
+            corpus_of(path, stop_words=own)
     with pytest.raises(DataError, match=r"no\.txt: cannot be read"):
         corpus_of(path, stop_words="no.txt")
 

@@ -105,13 +105,25 @@ def check(
         read = None
         with suppress(_EnoughProblemsError):
             read = _read(source, problems)
-        advice = () if read is None else advice_for(read, source)
+        advice = () if read is None else _not_followed(advice_for(read, source), config)
         auto = settings_found(source) if problems.found else settings_of(advice)
     found = [_as_given(problem, source.path, config) for problem in problems.found]
     source = replace(source, path=Path(str(config.corpus)))
     shape = {} if read is None else shape_of(read) | marks_of(read)
     notes = () if read is None else read.notes
     return Checked(source, tuple(found), problems.more, shape, notes, advice, tuple(auto))
+
+
+def _not_followed(advice: tuple[Advice, ...], config: DataConfig) -> tuple[Advice, ...]:
+    """Return the advice without that which the settings follow, or go beyond."""
+    return tuple(one for one in advice if one.key is None or not _follows(one, config))
+
+
+def _follows(advice: Advice, config: DataConfig) -> bool:
+    given = getattr(config, str(advice.key))
+    if isinstance(given, int | float) and isinstance(advice.value, int | float):
+        return given <= advice.value if advice.key == "max_df" else given >= advice.value
+    return bool(given == advice.value)
 
 
 def advised(data: DataConfig) -> dict[str, object]:

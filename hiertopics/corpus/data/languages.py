@@ -5,6 +5,42 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
+from unicodedata import normalize
+
+OWN_NAMES = {
+    "arabic": ("العربية", "عربي"),
+    "bulgarian": ("български",),
+    "catalan": ("català", "catala"),
+    "chinese": ("中文", "汉语", "漢語"),
+    "czech": ("čeština", "cestina", "česky", "cesky"),
+    "danish": ("dansk",),
+    "dutch": ("nederlands", "vlaams"),
+    "english": ("englisch", "anglais", "inglés", "ingles", "inglese"),
+    "finnish": ("suomi",),
+    "french": ("français", "francais", "französisch"),
+    "german": ("deutsch", "allemand", "alemán", "aleman", "tedesco", "duits"),
+    "greek": ("ελληνικά", "ελληνικα"),
+    "hebrew": ("עברית",),
+    "hindi": ("हिन्दी", "हिंदी"),
+    "hungarian": ("magyar",),
+    "indonesian": ("bahasa", "indonesia"),
+    "italian": ("italiano", "italienisch", "italien"),
+    "japanese": ("日本語",),
+    "korean": ("한국어",),
+    "norwegian": ("norsk", "bokmål", "bokmal"),
+    "persian": ("فارسی", "farsi"),
+    "polish": ("polski",),
+    "portuguese": ("português", "portugues", "brasileiro"),
+    "romanian": ("română", "romana", "romaneste"),
+    "russian": ("русский", "russisch", "russe"),
+    "slovak": ("slovenčina", "slovencina"),
+    "spanish": ("español", "espanol", "castellano", "spanisch", "espagnol"),
+    "swedish": ("svenska",),
+    "turkish": ("türkçe", "turkce"),
+    "ukrainian": ("українська",),
+    "vietnamese": ("việt",),
+}
+"""What languages are called in themselves, and by some neighbours."""
 
 COMMON: dict[str, tuple[str, ...]] = {
     "english": (
@@ -62,6 +98,12 @@ COMMON: dict[str, tuple[str, ...]] = {
 
 Languages are called as ``data.stop_words`` calls them.
 """
+
+
+def in_english(name: str) -> str | None:
+    """Return the English name of a language by its own one, such as ``deutsch``; None: unknown."""
+    small = normalize("NFC", name).lower()
+    return next((english for english, own in OWN_NAMES.items() if small in own), None)
 
 
 class Script(NamedTuple):

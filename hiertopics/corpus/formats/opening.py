@@ -35,6 +35,9 @@ MARKS = {
 }
 """First bytes of texts in encodings whose lines do not end in one byte, as Excel writes them."""
 
+SCHEMES = ("http:", "https:", "ftp:", "s3:", "gs:", "hf:")
+"""Beginnings of addresses of files elsewhere."""
+
 PACKED = (".gz", ".xz")
 
 Block = tuple[int, bytes]
@@ -50,6 +53,9 @@ def require_file(path: Path) -> None:
 
 def lacking(path: Path) -> DataError:
     """Return the error for a file that is not there; it names a compressed or unpacked one."""
+    if (scheme := path.parts[0] if path.parts else "").lower() in SCHEMES:
+        address = str(path).replace(scheme, f"{scheme}/", 1)  # a Path has one slash of the two
+        return DataError(address, "is no file on this machine; download it, and give the file")
     others = [path.with_name(path.name + suffix) for suffix in PACKED]
     others += [path.with_suffix("")] if path.suffix in PACKED else []
     there = next((other for other in others if os.path.isfile(other)), None)

@@ -57,12 +57,18 @@ def resolve(source: Source) -> Source:
 
 
 PLAIN_TEXT = (".txt", ".text", ".md", ".rst")
+PAGES = (".html", ".htm", ".xhtml")
+SHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
 DOCUMENTS = (".pdf", ".doc", ".docx", ".odt", ".epub", ".rtf", ".ps")
 
 
 def refuse_documents(path: Path) -> None:
     """Raise UsageError for a text that is no corpus by its name; say how it can be read."""
     name = unpacked(path.name).lower()
+    if name.endswith(PAGES):
+        raise UsageError(f"{path} is one page: give a folder of pages, each of them a document")
+    if name.endswith(SHEETS):
+        raise UsageError(f"{path} is a table of an office program: save it there as csv (UTF-8)")
     if name.endswith(DOCUMENTS):
         what = "is not read; turn each such file into a .txt file, and give their folder"
         raise UsageError(f"{path} {what}")

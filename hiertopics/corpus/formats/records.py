@@ -11,7 +11,8 @@ import csv
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from itertools import islice
@@ -29,6 +30,7 @@ from hiertopics.corpus.formats.metadata import LONGEST, Metadata
 from hiertopics.corpus.formats.opening import lines, rows
 from hiertopics.corpus.formats.sidefiles import encodes
 from hiertopics.corpus.formats.source import FOLDER, Source, unpacked
+from hiertopics.corpus.formats.textfield import SAMPLED, guessed, has_header
 
 DEFAULT_TEXT_FIELD = "text"
 JSON = (str, int, float, list, dict, type(None))
@@ -46,11 +48,6 @@ PEEKED = 10_000
 """Once a table has another fault, so many lines are searched for bytes that are not UTF-8."""
 DELIMITERS = {";": "';'", "\t": "tab", "|": "'|'"}
 """Delimiters other than the comma, and the name of each as a value of ``data.delimiter``."""
-TEXTUAL = (
-    *("abstract", "body", "content", "contents", "description", "message", "document", "summary"),
-    *("review", "comment", "doc", "texts", "full_text", "title"),
-)
-"""Fields that often hold the text, the likeliest first; in small letters."""
 MIXED = f"utf-8,{OLDER_ENCODING}"
 """The value of data.encoding that reads files of both encodings, line by line."""
 ANY = "utf-8,latin-1"
@@ -83,6 +80,9 @@ class Record(NamedTuple):
 class _Row(NamedTuple):
     line: int
     values: Mapping[str, Any]
+
+
+Require = Callable[[Source, Mapping[str, Any], "int | None"], None]
 
 
 def records(source: Source) -> Iterator[Record]:
@@ -150,10 +150,9 @@ def values_of(source: Source, field: str) -> Iterator[Any]:
         yield row.values[field]
 
 
-def _rows(source: Source) -> Iterator[_Row]:
-    if source.format in ("jsonl", "json"):
-        return _json_rows(source) if source.format == "jsonl" else _array_rows(source)
-    return _parquet_rows(source) if source.format == "parquet" else _table_rows(source)
+def _rows(source: Source, require: Require | None = None) -> Iterator[_Row]:
+    """Yield the rows of a table. require: refuses a record, or a header, that lacks a field."""
+    return _READERS[str(source.format)](source, require or _require)
 
 
 def _folder(source: Source) -> Iterator[Record]:
@@ -303,8 +302,13 @@ def _field_hint(source: Source, field: str, values: Mapping[str, Any]) -> str:
     if mark is None:
         return _text_field_hint(source, field, values)
     columns = dict.fromkeys(first.split(mark))
-    hint = _delimiter_hint(mark)
-    return hint if field in columns else hint + _text_field_hint(source, field, columns)
+    hint, divided = _delimiter_hint(mark), _divided(source, mark)
+    return hint if field in columns else hint + _text_field_hint(divided, field, columns)
+
+
+def _divided(source: Source, mark: str) -> Source:
+    """Return a source with the delimiter ``mark``."""
+    return replace(source, delimiter=DELIMITERS[mark].strip("'"))
 
 
 def _other_delimiter(source: Source, row: str) -> str | None:
@@ -315,10 +319,11 @@ def _other_delimiter(source: Source, row: str) -> str | None:
 
 
 def settings_found(source: Source) -> dict[str, Any]:
-    """Return values of ``delimiter`` and ``encoding`` that a table needs and that are not set.
+    """Return values of ``delimiter``, ``encoding`` and ``text_field`` that a table needs.
 
-    They are those that the messages about its header and its bytes name. A text file without
-    columns, or a folder of texts, needs an encoding alone, and a file that cannot be read nothing.
+    They are those that the messages about its header and its bytes name; the field only where it
+    is clear. A text file without columns, or a folder of texts, needs an encoding alone, and a file
+    that cannot be read nothing.
     """
     if source.format == FOLDER and source.encoding is None and source.path.is_dir():
         try:
@@ -345,6 +350,8 @@ def settings_found(source: Source) -> dict[str, Any]:
         except DataError as error:
             if ENCODING in error.what:
                 found["encoding"] = OLDER_ENCODING
+    if (field := text_field_found(replace(source, **found))) is not None:
+        found["text_field"] = field
     return found
 
 
@@ -362,18 +369,63 @@ def _encoding_hint(source: Source, line: int | None) -> str:
 
 def _text_field_hint(source: Source, field: str, values: Mapping[str, Any]) -> str:
     """Return which field of a record, or of a header, seems to hold the text."""
-    first = next(iter(values), "")
     if source.text_field is not None or field != DEFAULT_TEXT_FIELD or not values:
         return ""
-    small = {name.lower(): name for name in values}
-    likely = next((small[name] for name in TEXTUAL if name in small), None)
-    texts = {name: len(value) for name, value in values.items() if isinstance(value, str)}
-    named = likely or (max(texts, key=texts.__getitem__) if texts else first)
+    rows = sampled_rows(source) or [values]
+    guess = guessed(rows)
+    if _lacks_header(source):
+        column = "" if guess is None else f" --text-field {list(rows[0]).index(guess.field)}"
+        return (
+            "; the first line looks like a document, not like names of columns: take its number,"
+            f" from 0, as{column or ' --text-field 0'}"
+        )
     hint = "; name the one that holds the text"
-    return f"{hint}, as --text-field {named}" if PLAIN_NAME.fullmatch(named) else hint
+    if guess is None or not PLAIN_NAME.fullmatch(guess.field):
+        return hint
+    return f"{hint}, as --text-field {guess.field}"
 
 
-def _json_rows(source: Source) -> Iterator[_Row]:
+def sampled_rows(source: Source) -> list[Mapping[str, Any]]:
+    """Return the first rows of a table that is a file; as many as can be read."""
+    found: list[Mapping[str, Any]] = []
+    if source.path.is_file():
+        legible = replace(source, encoding=source.encoding or ANY, metadata=False)
+        with suppress(DataError):
+            found.extend(row.values for row in islice(_rows(legible, _no_field), SAMPLED))
+    return found
+
+
+def _no_field(source: Source, values: Mapping[str, Any], line: int | None) -> None:
+    """Ask a record, or a header, for no field."""
+
+
+def _lacks_header(source: Source) -> bool:
+    """Tell whether the first line of a table seems to be a row like the others."""
+    if source.format not in ("csv", "tsv") or not source.path.is_file() or source.fields:
+        return False
+    table = _csv_lines if source.format == "csv" else _tsv_lines
+    lines: list[list[str]] = []
+    with suppress(DataError):
+        legible = replace(source, encoding=source.encoding or ANY)
+        lines.extend(cells for _, cells in islice(table(legible), SAMPLED))
+    return len(lines) > 1 and not has_header(lines[0], lines[1:])
+
+
+def text_field_found(source: Source) -> str | None:
+    """Return the field that holds the text of a table, where it is clear and nobody named one."""
+    if source.format not in TABLES or source.text_field is not None:
+        return None
+    rows = sampled_rows(source)
+    guess = guessed(rows)
+    if guess is None or not guess.is_clear or DEFAULT_TEXT_FIELD in rows[0]:
+        return None
+    return str(list(rows[0]).index(guess.field)) if _lacks_header(source) else guess.field
+
+
+_BARE = """; write each text as {"text": "..."}, or as a line of a file for --lines"""
+
+
+def _json_rows(source: Source, require: Require) -> Iterator[_Row]:
     for number, line in enumerate(_text_rows(source), 1):
         try:
             values = json.loads(line, object_pairs_hook=_object)
@@ -381,13 +433,14 @@ def _json_rows(source: Source) -> Iterator[_Row]:
             raise DataError(source.path, f"not JSON ({_flaw(error)})", number) from error
         if not isinstance(values, dict):
             what = f"expected one JSON object per line, got {shown(line)}"
-            hint = "; --from json reads an array" if line.lstrip().startswith("[") else ""
+            hint = "; --from json reads an array" if line.lstrip().startswith("[") else _BARE
+            hint = hint if isinstance(values, str | list) else ""
             raise DataError(source.path, what + hint, number)
-        _require(source, values, number)
+        require(source, values, number)
         yield _Row(number, values)
 
 
-def _array_rows(source: Source) -> Iterator[_Row]:
+def _array_rows(source: Source, require: Require) -> Iterator[_Row]:
     """Yield the objects of an array of JSON, or of a file of objects one after the other."""
     text = "\n".join(_text_rows(source))
     decode = json.JSONDecoder(object_pairs_hook=_object).raw_decode
@@ -404,8 +457,8 @@ def _array_rows(source: Source) -> Iterator[_Row]:
             raise DataError(source.path, f"not JSON ({_flaw(error)})", line) from error
         if not isinstance(values, dict):
             what = f"expected JSON objects, got {shown(text[place : place + 100])}"
-            raise DataError(source.path, what, number)
-        _require(source, values, number)
+            raise DataError(source.path, what + _BARE * isinstance(values, str), number)
+        require(source, values, number)
         yield _Row(number, values)
         place = _after_blanks(text, end)
         if inside and place < len(text) and text[place] != "]":
@@ -451,9 +504,9 @@ def _flaw(error: Exception) -> str:
     return "nested too deeply" if isinstance(error, RecursionError) else "a number is too long"
 
 
-def _parquet_rows(source: Source) -> Iterator[_Row]:
+def _parquet_rows(source: Source, require: Require) -> Iterator[_Row]:
     names, rows = parquet.rows_of(source.path)
-    _check_header(source, names, None)
+    _check_header(source, names, None, require)
     for number, values in enumerate(rows, 1):
         yield _Row(number, {name: _plain(value) for name, value in values.items()})
 
@@ -463,7 +516,7 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, JSON) else str(value)
 
 
-def _table_rows(source: Source) -> Iterator[_Row]:
+def _table_rows(source: Source, require: Require) -> Iterator[_Row]:
     numbered = [whole_number(field) is not None for field in source.fields.values()]
     if any(numbered) and not all(numbered):
         raise UsageError("fields are either all numbers (no header) or all names (a header)")
@@ -471,7 +524,7 @@ def _table_rows(source: Source) -> Iterator[_Row]:
     for number, cells in _table_lines(source):
         if not header:
             header = [str(column) for column in range(len(cells))] if any(numbered) else cells
-            _check_header(source, header, number)
+            _check_header(source, header, number, require)
             if not any(numbered):
                 continue
         if len(cells) != len(header):
@@ -480,12 +533,21 @@ def _table_rows(source: Source) -> Iterator[_Row]:
         yield _Row(number, dict(zip(header, cells, strict=True)))
 
 
-def _check_header(source: Source, header: list[str], line: int | None) -> None:
+_READERS = {
+    "jsonl": _json_rows,
+    "json": _array_rows,
+    "csv": _table_rows,
+    "tsv": _table_rows,
+    "parquet": _parquet_rows,
+}
+
+
+def _check_header(source: Source, header: list[str], line: int | None, require: Require) -> None:
     """Refuse a header that lacks a field, or has one twice; a column without name is passed over.
 
     Repeated names of columns that nobody reads do no harm.
     """
-    _require(source, dict.fromkeys(header), line)
+    require(source, dict.fromkeys(header), line)
     read = {*_wanted(source), *(filter(None, header) if source.metadata else ())}
     for field, times in Counter(header).items():
         if times > 1 and field in read:
@@ -512,7 +574,7 @@ def _header_hint(source: Source, found: DataError) -> str:
     if source.encoding is not None or not source.path.is_file():
         return ""
     try:
-        next(_table_rows(replace(source, encoding=ANY)), None)
+        next(_rows(replace(source, encoding=ANY)), None)
     except DataError as error:
         return "" if error.what == found.what else f"; {error.what}"
     return ""
@@ -544,7 +606,8 @@ def _broken_hint(source: Source) -> str:
     columns = [name.strip('"') for name in row.split(mark)]
     hint = _delimiter_hint(mark)
     if DEFAULT_TEXT_FIELD not in columns:
-        hint += _text_field_hint(source, DEFAULT_TEXT_FIELD, dict.fromkeys(columns))
+        divided = _divided(source, mark)
+        hint += _text_field_hint(divided, DEFAULT_TEXT_FIELD, dict.fromkeys(columns))
     return hint + _encoding_hint(source, 1)
 
 

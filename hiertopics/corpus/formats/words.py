@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from hiertopics.base.errors import DataError, UsageError, optional
+from hiertopics.corpus.data.languages import in_english
 from hiertopics.corpus.formats.source import Source
 from hiertopics.corpus.formats.trust import require_trusted
 
@@ -170,25 +171,28 @@ def stop_words(name: str | None) -> frozenset[str]:
 
 
 def language_called(code: str) -> str | None:
-    """Return the language that a code such as ``de`` means; None where it means none.
+    """Return the language that a code, or its own name, means, as ``de``; None where it means none.
 
-    None, too, where the extra ``words`` is not installed.
+    A code means none where stop-words is not installed.
     """
+    if (meant := in_english(code)) is not None:
+        return meant
     try:
         lists = optional("stop_words", "codes of languages")
     except UsageError:
         return None
-    meant: str | None = lists.LANGUAGE_MAPPING.get(code.lower())
-    return meant
+    found: str | None = lists.LANGUAGE_MAPPING.get(code.lower())
+    return found
 
 
 def _of_language(name: str) -> frozenset[str]:
-    if not name.isalpha():
+    if not name.isalpha() and in_english(name) is None:
         raise DataError(name, "cannot be read (No such file or directory)")
     told = f"data.stop_words: {name} is no file; lists by language need stop-words: {EXTRA}"
     lists = optional("stop_words", told)
     known = sorted({ENGLISH, *lists.AVAILABLE_LANGUAGES})
-    if (meant := lists.LANGUAGE_MAPPING.get(name.lower(), name.lower())) in known and meant != name:
+    meant = language_called(name) or name.lower()
+    if meant in known and meant != name:
         raise UsageError(f"data.stop_words: {name} is no language; did you mean {meant}?")
     if name not in known:
         if near := get_close_matches(name.lower(), known, n=1):
@@ -218,8 +222,9 @@ def _stemmer(language: str | None) -> Callable[[list[str]], list[str]]:
         return lambda words: words
     snowballstemmer = optional("snowballstemmer", f"data.stemmer needs snowballstemmer: {EXTRA}")
     if language not in snowballstemmer.algorithms():
-        known = ", ".join(sorted(snowballstemmer.algorithms()))
-        raise UsageError(f"data.stemmer: {language} is no language; there are {known}")
+        known, meant = sorted(snowballstemmer.algorithms()), language_called(language)
+        told = f"did you mean {meant}?" if meant in known else f"there are {', '.join(known)}"
+        raise UsageError(f"data.stemmer: {language} is no language; {told}")
     stem: Callable[[list[str]], list[str]] = snowballstemmer.stemmer(language).stemWords
     return stem
 
@@ -230,7 +235,8 @@ def _lemmatiser(source: Source) -> Callable[[list[str]], list[str]]:
     codes = {name: code for code, name in LEMMATISED.items()}
     code = codes.get(str(source.lemmas))
     if code is None:
-        meant = LEMMATISED.get(str(source.lemmas).lower())
+        name = str(source.lemmas)
+        meant = LEMMATISED.get(name.lower()) or in_english(name)
         told = f"did you mean {meant}?" if meant else f"there are {', '.join(sorted(codes))}"
         raise UsageError(f"data.lemmas: {source.lemmas} is no language; {told}")
     lemmatise: Callable[[str, str], str] = simplemma.lemmatize
