@@ -327,3 +327,8 @@ def test_a_search_says_of_how_many_documents_the_page_has_texts(
             line = opened.page.locator(".found .blockhead")
             assert said in line.inner_text() and line.locator(".hint").is_visible()
             assert said in opened.page.inner_text("#status") and opened.wider() <= 0
+            heading, clear = (
+                line.locator("h2").bounding_box(),
+                line.locator("button").bounding_box(),
+            )
+            assert abs(heading["y"] + heading["height"] / 2 - clear["y"] - clear["height"] / 2) < 3

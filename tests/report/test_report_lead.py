@@ -141,6 +141,12 @@ def test_a_manifest_without_a_number_of_documents_names_none() -> None:
     assert text.startswith("The documents are in 2 topics.")
 
 
+def test_a_share_that_is_not_zero_is_not_told_as_zero() -> None:
+    theta = np.tile([0.1, 0.6, 0.3], (3000, 1))
+    theta[0] = [0.5, 0.25, 0.25]
+    assert "1 document has no branch with a third of the words or more (<0.1%)." in told(theta, {})
+
+
 def test_a_tree_whose_support_nobody_measured_says_so() -> None:
     text = told(moving(0.6), {})
     assert "How many branches come back if a tenth of the documents is left out was not" in text

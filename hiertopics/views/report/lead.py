@@ -142,8 +142,8 @@ def _nowhere(lead_input: LeadInput, below: F64) -> list[Piece]:
     if not n:
         return ["Each document has a branch with a third of its words or more."]
     have = "document has" if n == 1 else "documents have"
-    share = f"({n / len(below):.1%})"
-    return [f"{n:,} {have} no branch with a third of the words or more {share}."]
+    share = f"{n / len(below):.1%}" if n >= 0.0005 * len(below) else "<0.1%"
+    return [f"{n:,} {have} no branch with a third of the words or more ({share})."]
 
 
 def _prediction(card: Mapping[str, Any]) -> list[Piece]:
