@@ -223,7 +223,7 @@ def shape_command(
     from hiertopics.python.shaping import shape
 
     try:
-        numbers = [int(part) for part in branches.split(",")]
+        numbers = [int(part) for part in branches.strip("[]").split(",")]
     except ValueError:
         raise UsageError(f"--branches takes numbers as 6,30, got {branches!r}") from None
     made = shape(run, numbers, output, refit=refit, workers=workers, argv=sys.argv)

@@ -51,9 +51,6 @@ KEYS = {
 """Settings by what other programs call them; those for the number of topics are ``SIZES``."""
 
 
-LEVELS = ("depth", "levels", "n_levels", "num_levels", "nr_levels", "max_depth")
-"""Names of the number of levels of a tree."""
-
 EXAMPLE = ("6", "30", "100")
 """Numbers of nodes by level, as an example."""
 
@@ -127,6 +124,8 @@ def _instead(command: click.Command, option: str, args: Sequence[str]) -> str | 
     if command.name == "eval" and name in MEASURES:
         return "eval prints perplexity, coherence (npmi) and diversity without an option"
     if _has(command, "-s"):
+        from hiertopics.settings.layers import LEVELS
+
         keys = _keys(_after(args, "-b", "--backend"))
         if name in LEVELS:
             return _levels(keys, value)

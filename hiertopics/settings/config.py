@@ -166,7 +166,8 @@ class DataConfig(
         int | float,
         Meta(
             description="Drop words that more documents contain, given as for min_df; 1.0 keeps "
-            "every word."
+            "every word.",
+            examples=["0.9", "90%"],
         ),
     ] = 1.0
     max_words: Annotated[
@@ -255,21 +256,24 @@ class DataConfig(
         tuple[Annotated[int, Meta(ge=1)], ...],
         Meta(
             description="Raw text: smallest and largest n of the n-grams that are counted as "
-            "words, such as [1, 2]."
+            "words, such as [1, 2].",
+            examples=["[1,2]"],
         ),
     ] = (1, 1)
     stemmer: Annotated[
         str | None,
         Meta(
             description="Raw text: replace words by their stems, by the rules of this language; "
-            "null: no stemming."
+            "null: no stemming.",
+            examples=["english"],
         ),
     ] = None
     lemmas: Annotated[
         str | None,
         Meta(
             description="Raw text: replace words by their lemmas (mice by mouse), by the "
-            "dictionary of this language; null: no lemmas."
+            "dictionary of this language; null: no lemmas.",
+            examples=["english"],
         ),
     ] = None
     phrases: Annotated[
@@ -277,7 +281,8 @@ class DataConfig(
         Meta(
             description="Raw text: join pairs of neighbouring words that form a phrase into one "
             "word a_b; null: no phrases. Stop words are removed before words are stemmed, "
-            "lemmatised, joined or counted as n-grams."
+            "lemmatised, joined or counted as n-grams.",
+            examples=["{npmi: 0.3, min_count: 5}"],
         ),
     ] = None
     tokenizer: Annotated[

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 
 import msgspec
@@ -95,17 +96,65 @@ def read_value(value: object, annotation: object) -> object:
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value) if _takes_number_as_text(inspect.type_info(annotation)) else value
     try:
-        converted: object = msgspec.convert(value, annotation, strict=True)
+        converted: object = _converted(value, annotation)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the latter: half a pair
         # msgspec adds ", got" only if the type is wrong; else a bound is, and says enough.
         out_of_bounds = str(error).startswith("Expected") and ", got" not in str(error)
         bounds = _bounds(inspect.type_info(annotation)) if out_of_bounds else ""
         wanted = bounds or expectation(annotation)
-        raise ValueError(f"must be {wanted}, got {show(value)}") from None
+        raise ValueError(f"must be {wanted}{_example(annotation)}, got {show(value)}") from None
     numbers = converted if isinstance(converted, list | tuple) else [converted]
     if any(isinstance(number, float) and not math.isfinite(number) for number in numbers):
         raise ValueError(f"must be a finite number, got {show(value)}")
     return converted
+
+
+def _converted(value: object, annotation: object) -> object:
+    """Return a value as a field holds it; raises msgspec.ValidationError as it came."""
+    try:
+        return msgspec.convert(value, annotation, strict=True)
+    except msgspec.ValidationError:
+        meant = _meant(value, list(_members(inspect.type_info(annotation))))
+        if meant is None:
+            raise
+        with suppress(msgspec.ValidationError):
+            return msgspec.convert(meant, annotation, strict=True)
+        raise
+
+
+def _meant(value: object, members: Sequence[inspect.Type]) -> object:
+    """Return the list or the share that somebody meant by a number or a text; None for others.
+
+    ``8,30`` and ``8`` are lists where a list of numbers is taken, ``90%`` is 0.9.
+    """
+    lists = inspect.ListType, inspect.VarTupleType, inspect.NamedTupleType
+    if any(isinstance(member, lists) for member in members):
+        texts = value.split(",") if isinstance(value, str) else [value]
+        numbers = [_number(text) for text in texts]
+        return None if None in numbers else numbers
+    if any(isinstance(member, inspect.FloatType) for member in members):
+        share = _number(value[:-1]) if isinstance(value, str) and value.endswith("%") else None
+        return None if share is None else share / 100
+    return None
+
+
+def _number(value: object) -> int | float | None:
+    """Return a number, or a text that is one; None for all else."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    if not isinstance(value, str):
+        return None
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(value)
+    return None
+
+
+def _example(annotation: object) -> str:
+    """Return the example of a field's values that its ``Meta(examples=...)`` has first."""
+    found = (part.extra_json_schema for part in _metadata(inspect.type_info(annotation)))
+    examples = [extra["examples"][0] for extra in found if extra and "examples" in extra]
+    return f", such as {examples[0]}" if examples else ""
 
 
 def offered(field: structs.FieldInfo) -> bool:

@@ -31,6 +31,8 @@ SIZES = (
 """Names of the number of topics in other programs."""
 SIZED = ("truncation", "branches")
 """Names of it here, under ``model``."""
+LEVELS = ("depth", "levels", "n_levels", "num_levels", "nr_levels", "max_depth")
+"""What the number of levels of a tree is called."""
 
 
 def merge(*layers: Mapping[str, object]) -> dict[str, object]:
@@ -190,6 +192,11 @@ class Reader:
         if size and (sizes := [name for name in SIZED if name in names.get("model", ())]):
             meant = " or ".join(_dotted("model", name) for name in sizes)
             return f"unknown key {key!r}; the number of topics is {meant}"
+        if section == "model" and key.lower() in LEVELS and "branches" in names["model"]:
+            return (
+                f"unknown key {key!r} under model; model.branches=[8,30] sets the nodes of each "
+                "level between root and leaves"
+            )
         near = [_dotted(name, key) for name in names if key in names[name]]
         near += difflib.get_close_matches(key, names[section], n=1)
         what = f"unknown key {key!r}" + (f" under {section}" if section else "")

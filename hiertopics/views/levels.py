@@ -23,7 +23,7 @@ MOST = 2 / 3
 
 def parse_cut(text: str) -> tuple[int, ...]:
     """Return the sizes of levels in ``20,80``; UsageError unless they are numbers that grow."""
-    parts = text.split(",")
+    parts = text.strip("[]").split(",")
     if not all(part.strip().isdecimal() for part in parts):
         raise UsageError(f"--cut is written like 20,80, got {text!r}")
     sizes = tuple(map(int, parts))

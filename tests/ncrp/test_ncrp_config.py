@@ -42,7 +42,7 @@ def test_without_a_level_prior_every_level_has_one_pseudo_count() -> None:
         ),
         (
             "model.level_prior=3",
-            "model.level_prior must be a list, each a number > 0 or null, got 3 (--set)",
+            "model.level_prior must have depth = 3 entries, got 1 (--set)",
         ),
         (
             "model.level_prior=[1, .inf, 1]",

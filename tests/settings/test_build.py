@@ -132,6 +132,18 @@ def test_everything_wrong_is_reported_at_once(make: Build) -> None:
         ("output.record_every", 0, ">= 1, got 0"),
         ("data.min_df", True, "a number, got true"),
         ("data.min_df", "1", "a number, got '1'"),
+        ("data.max_df", "x%", "a number, such as 0.9, got 'x%'"),
+        ("data.max_df", "120%", "a share from 0.0 to 1.0, got 1.2"),
+        ("data.ngram_range", "1 2", "a list, each a whole number >= 1, such as [1,2], got '1 2'"),
+        ("data.ngram_range", "1,0", "a list, each a whole number >= 1, such as [1,2], got '1,0'"),
+        ("data.ngram_range", True, "a list, each a whole number >= 1, such as [1,2], got true"),
+        ("data.lemmas", True, "text or null, such as english, got true"),
+        (
+            "data.phrases",
+            True,
+            "{npmi: a number >= -1 and <= 1, min_count: a whole number >= 1} or null, "
+            "such as {npmi: 0.3, min_count: 5}, got true",
+        ),
         ("data.min_df", 0, ">= 1 document, got 0"),
         ("data.min_df", 1.5, "a share from 0.0 to 1.0, got 1.5"),
         ("data.max_df", -0.5, "a share from 0.0 to 1.0, got -0.5"),

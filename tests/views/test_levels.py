@@ -117,7 +117,7 @@ def test_flat_topics_have_no_levels() -> None:
 def test_what_is_no_list_of_sizes_that_grow_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="like 20,80"):
         parse_cut(text)
-    assert parse_cut("20, 80") == (20, 80)
+    assert parse_cut("20, 80") == parse_cut("[20,80]") == (20, 80)
 
 
 def test_a_node_beside_the_run_shows_its_branch_alone(

@@ -47,7 +47,7 @@ def parse_holdout(text: str) -> Holdout:
         return Holdout("none")
     match = _PATTERN.fullmatch(text)
     if match is None:
-        raise ConfigError([f"data.holdout must be one of {_FORMS}; got {text!r}"])
+        raise ConfigError([f"data.holdout must be one of {_FORMS}; {_meant(text)}got {text!r}"])
     kind, seed = match["kind"], _bounded(match["seed"])
     try:
         value = float(match["value"])
@@ -73,6 +73,15 @@ def parse_holdout(text: str) -> Holdout:
     if not fits[kind] or (drop and kind != "links") or not ascend or (ends and kind in WITHIN):
         raise ConfigError([f"data.holdout must be one of {_FORMS}; got {text!r}"])
     return Holdout(kind, value, n_folds, seed, drop, ends)
+
+
+def _meant(text: str) -> str:
+    """Return which SPEC a bare share or percentage stands for, as ``10%``; else nothing."""
+    found = re.fullmatch(r"(0?\.\d+)|(\d{1,2}(?:\.\d+)?) ?%", text)
+    if found is None:
+        return ""
+    share = float(found[1]) if found[1] else float(found[2]) / 100
+    return f"{text} of the documents is docs:{share:g}; "
 
 
 def extended(text: str, n_docs: int) -> str:

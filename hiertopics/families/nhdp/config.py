@@ -57,7 +57,8 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Literal["auto"] | list[Annotated[int, Meta(ge=2)]],
         Meta(
             description="Nodes at each level between the root and the leaves, coarse to fine, as "
-            "[12, 70], [] for none; auto: found from the corpus."
+            "[12, 70], [] for none; auto: found from the corpus.",
+            examples=["[8,30]"],
         ),
     ] = "auto"
     least_children: Annotated[
