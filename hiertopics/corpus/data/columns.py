@@ -13,6 +13,8 @@ from hiertopics.base.arrays import F64
 from hiertopics.corpus.data.corpus import Tags
 
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?(?:[T ].*)?")
+_YEAR = re.compile(r"[12]\d{3}(?:\.0+)?")
+"""Years 1000 to 2999; a program that knows missing numbers writes ``1998.0``."""
 
 MONTHS = 36
 """Dates that span at most so many months are binned by month, longer ones by year."""
@@ -51,6 +53,17 @@ def kind_of(tags: Tags) -> Kind:
             return Kind.DATES
         return Kind.NAMES if of_one_each and len(names) > MOST_NUMBERS else Kind.NUMBERS
     return Kind.NAMES if of_one_each else Kind.CATEGORIES
+
+
+def is_time(tags: Tags) -> bool:
+    """Tell whether a column is time: dates or years 1000 to 2999, at most one for each document.
+
+    Other numbers, such as codes of areas, have an order and no trend.
+    """
+    names, members = _used(tags)
+    if int(np.diff(members.indptr).max(initial=0)) > 1 or moments(names) is None:
+        return False
+    return all(_number(name) is None or _YEAR.fullmatch(name.strip()) for name in names)
 
 
 def binned(tags: Tags) -> Tags:
