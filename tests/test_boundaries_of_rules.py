@@ -20,7 +20,7 @@ from hiertopics.families.nhdp.summary import notes_on_shape, pruning
 from hiertopics.fitting.diagnostics import Diagnosis
 from hiertopics.runs import soundness
 from hiertopics.runs.rows import places_of
-from hiertopics.views.bycolumn import _intervals
+from hiertopics.views.bycolumn import N_SAMPLES, _intervals
 from hiertopics.views.levels import in_levels
 
 
@@ -121,7 +121,9 @@ def test_half_of_the_most_frequent_words_are_the_most_part(n_common: int, n_note
 
 def intervals(members: sparse.csr_array, below: sparse.csr_array, seed: int) -> dict[str, F64]:
     """Return what ``_intervals`` does of shares that are all there."""
-    return _intervals(members, lambda columns: below.toarray()[:, columns], below.shape[1], seed)
+    return _intervals(
+        members, lambda columns: below.toarray()[:, columns], below.shape[1], seed, N_SAMPLES
+    )
 
 
 def test_two_documents_have_an_interval() -> None:

@@ -29,6 +29,7 @@ from hiertopics.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from hiertopics.runs.rundir import RunDir
     from hiertopics.views.render.records import Grid
 
 COLUMNS = ("id", "share", "own", "documents")
@@ -88,7 +89,12 @@ def topics_command(
         raise click.UsageError("--docs has no meaning with --by")
     if top is not None and by in (None, "group"):
         raise click.UsageError("--top has no meaning without --by COLUMN")
-    if sides and (by in (None, "group")):
+    if sides and by == "group":
+        raise click.UsageError(
+            "--by group are groups of the model (chdp); give the column another name: "
+            "--by kind --side kind=FILE"
+        )
+    if sides and by is None:
         raise click.UsageError("--side has no meaning without --by COLUMN")
     if form == "vega-lite" and by in (None, "group"):
         raise click.UsageError("--format vega-lite has no meaning without --by COLUMN")
@@ -97,6 +103,11 @@ def topics_command(
     run, node = newest_node(run, node)
     target = chosen_run(run)
     words_by = "name" if (words_by, node, form) == (None, None, "text") else words_by
+    if by not in (None, "group") and (node, top, form) == (None, None, "text"):
+        from hiertopics.views.bycolumn import is_over_time
+
+        if is_over_time(target, str(by), sides):
+            return _put_trend(target, str(by), sides, seed, words_by)
     if by not in (None, "group") and node is None and (top or form == "text"):
         from hiertopics.views.bycolumn import by_column, every_node, first_level
 
@@ -137,6 +148,25 @@ def topics_command(
         put_text(to_group_lines(rows))
     else:
         put_table(_by_column(rows) if by else _topics(rows, n_docs is not None))
+    return 0
+
+
+def _put_trend(
+    run: RunDir, by: str, sides: tuple[str, ...], seed: int, words_by: str | None
+) -> int:
+    """Write a line of bars over time for each topic of the first level."""
+    from hiertopics.views.bycolumn import FEW, by_column, first_level, is_few
+    from hiertopics.views.shares import FEW_BAR, to_trend_table
+
+    rows = by_column(run, by, first_level(run), sides, seed, words_by, intervals=False)
+    put_table(to_trend_table(rows))
+    few = {row["value"] for row in rows if is_few(row)}
+    if few:
+        n_values = len({row["value"] for row in rows})
+        tell(f"{len(few)} of {n_values} values have fewer than {FEW} documents ({FEW_BAR})")
+    tell(
+        "NODE shows one topic with its intervals, --top N the largest differences, --format csv all"
+    )
     return 0
 
 
@@ -210,17 +240,10 @@ def _words(row: dict[str, Any]) -> str:
 
 
 def _by_column(rows: list[dict[str, Any]]) -> Grid:
-    """Return a line per topic and value; a topic without a name is called by the automatic one."""
-    from hiertopics.views.render.records import to_table
+    """Return a line per topic and value: of one topic in their order, else by difference."""
+    from hiertopics.views.shares import by_difference, to_share_table
 
-    named = [
-        {"id": row["id"], "topic": row.get("name") or row["auto_name"]}
-        | {key: value for key, value in row.items() if key not in ("id", "name", "auto_name")}
-        for row in rows
-    ]
-    columns = tuple(named[0]) if named else ()
-    numbers = [name for name in columns if name not in ("topic", "value")]
-    return to_table(named, columns, right=numbers)
+    return to_share_table(rows if len({row["id"] for row in rows}) == 1 else by_difference(rows))
 
 
 SHOWN_DOCS = 20

@@ -8,7 +8,7 @@ documents with replacement (B. Efron: Bootstrap methods, Annals of Statistics 19
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -19,7 +19,7 @@ from scipy import sparse
 from hiertopics.base import seeds
 from hiertopics.base.arrays import F64, I64
 from hiertopics.base.errors import UsageError
-from hiertopics.corpus.data.columns import binned, in_ranges
+from hiertopics.corpus.data.columns import binned, in_ranges, is_time
 from hiertopics.corpus.data.naming import names_of
 from hiertopics.corpus.data.tree import Labels
 from hiertopics.runs.labels import labels_of
@@ -62,10 +62,13 @@ def by_column(
     sides: Sequence[str],
     seed: int,
     words_by: str | None = None,
+    *,
+    intervals: bool = True,
 ) -> list[dict[str, Any]]:
     """Return a record for each node and value of a column, nodes in their order, then values.
 
-    words_by: the order of the words of automatic names. Keys: id, name (where somebody named
+    words_by: the order of the words of automatic names. intervals: whether samples are drawn;
+    without them the bounds are None. Keys: id, name (where somebody named
     nodes), auto_name (the automatic one), value, n_docs (documents of that value counted at
     the node, as by ``--side``), of (all of that value), docs_share (n_docs / of), share, low, high,
     difference (from the documents without that value), difference_low, difference_high; None where
@@ -85,7 +88,9 @@ def by_column(
     members = sparse.csr_array(tags.members, dtype=np.float64)[:, used]
     counts = (counted_at(run).T @ sparse.csr_array(members, dtype=np.int64)).toarray()[shown]
     totals = np.asarray(members.sum(axis=0)).ravel().astype(int)
-    found = _intervals(members, partial(_below, run, shown), len(shown), seed)
+    found = _intervals(
+        members, partial(_below, run, shown), len(shown), seed, N_SAMPLES if intervals else 0
+    )
     named_any = any(label.name for label in labels.values())
     names = names_of(run.tree, run.vocab, words_by=words_by)
     records = []
@@ -118,7 +123,12 @@ def first_level(run: RunDir) -> list[int]:
     return [node for node in every_node(run) if node in first]
 
 
-def is_few(record: Record) -> bool:
+def is_over_time(run: RunDir, column: str, sides: Sequence[str]) -> bool:
+    """Return whether a column is dates or years. Raises as ``by_column`` does."""
+    return is_time(tags_of(run, column, parse_sides(sides).get(column)))
+
+
+def is_few(record: Mapping[str, Any]) -> bool:
     """Return whether a value has so few documents that its shares say little."""
     return int(record["of"]) < FEW_DOCUMENTS
 
@@ -159,7 +169,7 @@ def _below(run: RunDir, nodes: Sequence[int], which: slice) -> F64:
 
 
 def _intervals(
-    members: sparse.csr_array, below: Columns, n_nodes: int, seed: int
+    members: sparse.csr_array, below: Columns, n_nodes: int, seed: int, n_samples: int
 ) -> dict[str, F64]:
     """Return shares and differences [n_values, n_nodes] with their bounds; NaN where unknown.
 
@@ -173,7 +183,7 @@ def _intervals(
     ]
     found = {name: np.full((len(docs), n_nodes), np.nan) for name in FIELDS}
     if len(known) and n_nodes:
-        times = _samples(len(known), seed)
+        times = _samples(len(known), seed, n_samples)
         width = max(MOST_CELLS // (len(known) * TILE), 1) * TILE
         for first in range(0, n_nodes, width):
             columns = slice(first, min(first + width, n_nodes))
@@ -190,14 +200,14 @@ BOUNDS = ("low", "high", "difference_low", "difference_high")
 FIELDS = ("share", "difference", *BOUNDS)
 
 
-def _samples(n_docs: int, seed: int) -> NDArray[np.uint8]:
-    """Return how often each document is in each sample, [1 + N_SAMPLES, n_docs].
+def _samples(n_docs: int, seed: int, n_samples: int) -> NDArray[np.uint8]:
+    """Return how often each document is in each sample, [1 + n_samples, n_docs].
 
     The first row is no sample: it has every document once. No document is drawn 256 times.
     """
     rng = seeds.derive(seed, "by column")
-    times = np.ones((1 + N_SAMPLES, n_docs), np.uint8)
-    for first in range(1, 1 + N_SAMPLES, BLOCK):
+    times = np.ones((1 + n_samples, n_docs), np.uint8)
+    for first in range(1, 1 + n_samples, BLOCK):
         picked = rng.integers(n_docs, size=(BLOCK, n_docs))
         for place, row in enumerate(picked):
             times[first + place] = np.bincount(row, minlength=n_docs)

@@ -18,6 +18,7 @@ from scipy import sparse
 from hiertopics.base.arrays import I64
 from hiertopics.base.errors import DataError, UsageError
 from hiertopics.corpus.data import ROOT, Tags, Tree
+from hiertopics.corpus.data.columns import is_time
 from hiertopics.corpus.data.treeshares import main_topics
 from hiertopics.corpus.formats.opening import require_file
 from hiertopics.corpus.formats.records import TABLES, column_of, table_form
@@ -72,10 +73,10 @@ def parse_sides(entries: Sequence[str]) -> dict[str, Path | None]:
 
 
 def side_remarks(run: RunDir, sides: Mapping[str, Path | None]) -> dict[int, list[Said]]:
-    """Return for each node the most common values, or a histogram of few ordered ones.
+    """Return for each node the most common values, or a histogram of few dates or years.
 
-    A histogram stands for a file with at most one value per document and N_BINS values in all.
-    Raises DataError where a file does not fit the run's corpus.
+    Of a column with at most one value per document and N_BINS values in all, the JSON value has
+    each of them, in their order. Raises DataError where a file does not fit the run's corpus.
     """
     tree, passing = run.tree, counted_at(run)
     remarks: dict[int, list[Said]] = {node: [] for node in tree.shown.tolist()}
@@ -83,9 +84,13 @@ def side_remarks(run: RunDir, sides: Mapping[str, Path | None]) -> dict[int, lis
         tags = tags_of(run, name, path)
         counts = (passing.T @ tags.members.astype(np.int64)).toarray()
         single = int(np.diff(tags.members.indptr).max(initial=0)) <= 1
-        rule = _histogram if single and len(tags.names) <= N_BINS else _most_common
+        is_whole, over_time = single and len(tags.names) <= N_BINS, is_time(tags)
         for node in remarks:
-            remarks[node].append(rule(name, counts[node], tags.names))
+            _, line, value = _most_common(name, counts[node], tags.names)
+            if is_whole:
+                _, bars, value = _histogram(name, counts[node], tags.names)
+                line = bars if over_time else line
+            remarks[node].append((name, line, value))
     return remarks
 
 

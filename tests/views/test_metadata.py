@@ -19,7 +19,8 @@ from hiertopics.base.errors import DataError, UsageError
 from hiertopics.corpus.formats.metadata import Metadata
 from hiertopics.corpus.formats.records import column_of
 from hiertopics.runs.rundir import RunDir
-from hiertopics.views.bycolumn import _intervals
+from hiertopics.views.bycolumn import N_SAMPLES, _intervals
+from hiertopics.views.shares import by_difference
 
 Call = Callable[..., Any]
 TEXTS = ("bread and butter", "cheese with bread", "a goal in the match", "goal and team")
@@ -154,7 +155,9 @@ def test_shares_are_means_over_the_documents_of_a_value(folder: Path) -> None:
 
 def intervals(members: sparse.csr_array, below: sparse.csr_array, seed: int) -> dict[str, Any]:
     """Return what ``_intervals`` does of shares that are all there."""
-    return _intervals(members, lambda columns: below.toarray()[:, columns], below.shape[1], seed)
+    return _intervals(
+        members, lambda columns: below.toarray()[:, columns], below.shape[1], seed, N_SAMPLES
+    )
 
 
 def test_intervals_are_those_of_resampled_documents() -> None:
@@ -259,7 +262,7 @@ def test_every_format_of_topics_by_column_says_the_same(folder: Path, call: Call
     assert [row["value"].removeprefix("'") for row in rows] == [r["value"] for r in records]
     assert "'=bob" in {row["value"] for row in rows}
     text = call("topics", run, 0, "--by", "by").out
-    assert text.count("\n") == 1 + 3 and "difference_low" in text
+    assert text.count("\n") == 1 + 3 and "95% of it" in text
     assert call("topics", run, "--by", "by").out == call("topics", run, "--by", "by").out
     with pytest.raises(UsageError, match="at most 2"):
         hiertopics.views.bycolumn.MOST_VALUES, before = 2, hiertopics.views.bycolumn.MOST_VALUES
@@ -281,8 +284,14 @@ def test_the_terminal_shows_the_largest_differences_of_the_first_level(
     many, few = ([one for one in first if (one["of"] < 5) == few] for few in (False, True))
     first, n_values = many + few, len({one["value"] for one in first})
     assert many and few
-    out, err = (text.splitlines() for text in call("topics", run, "--by", "year")[1:])
-    assert [line.split()[0] for line in out[1:]] == [str(record["id"]) for record in first]
+    out, err = (text.splitlines() for text in call("topics", run, "--by", "year", "--top", 20)[1:])
+    shown = [line.split()[0] for line in out[1:]]
+    assert shown == [str(record["id"]) for record in by_difference(first)]
+    apart = [one["difference"] for one in by_difference(first)]
+    above = [one for one in apart[: len(many)] if one > 0]
+    below = [one for one in apart[: len(many)] if one < 0]
+    assert above == sorted(above, reverse=True) and below == sorted(below) and above and below
+    assert apart[: len(above)] == above
     assert err == [
         f"{len({one['value'] for one in few})} of {n_values} values have fewer than 5 documents "
         "and come last",
@@ -306,11 +315,14 @@ def test_each_row_has_the_name_of_its_topic(folder: Path, call: Call) -> None:
     records = hiertopics.topics(run, by="year")
     assert {record["id"]: record["auto_name"] for record in records}.items() <= wanted.items()
     first = records[0]["id"]
-    lines = call("topics", run, "--by", "year").out.splitlines()
-    assert lines[0].split()[:3] == ["id", "topic", "value"] and wanted[first] in lines[1]
+    lines = call("topics", run, "--by", "by").out.splitlines()
+    assert lines[0].split()[:3] == ["id", "topic", "value"] and wanted[first] in "".join(lines)
     assert call("label", run, first, "Bread and wine").code == 0
-    lines = call("topics", run, "--by", "year").out.splitlines()
-    assert "Bread and wine" in lines[1] and wanted[first] not in lines[1]
+    for by in ("by", "year"):
+        lines = call("topics", run, "--by", by).out.splitlines()
+        own = [line for line in lines if line.split()[0] == str(first)]
+        assert own and all("Bread and wine" in line for line in own)
+        assert not any(wanted[first] in line for line in lines)
     branches = np.flatnonzero(RunDir(run).tree.parent == 0)
     other = next(record["id"] for record in records if record["id"] in branches[1:])
     assert any(wanted[other] in line for line in lines)

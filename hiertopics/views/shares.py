@@ -1,0 +1,126 @@
+"""Shares of topics by a column of metadata as people read them: a line over time, or differences.
+
+A table for files has every number of a record (``bycolumn.by_column``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from hiertopics.views.bycolumn import is_few
+from hiertopics.views.remarks import BARS
+from hiertopics.views.render.records import Grid, Row, to_table
+
+LONGEST_NAME = 40
+"""Letters of a topic's name in these tables."""
+
+MOST_BARS = 40
+"""Bars of a line over time; values beside each other share one where there are more."""
+
+FEW_BAR = "·"
+"""The bar of values that have too few documents."""
+
+
+class _Point(NamedTuple):
+    value: str
+    of: int
+    share: float | None
+    is_few: bool
+
+
+def to_trend_table(rows: Sequence[Row]) -> Grid:
+    """Return a line per topic: bars over the values, which ascend, and three of its shares.
+
+    They are the first, the largest and the last one of values with enough documents.
+    """
+    lines, heads = [], ("over time", "first", "last")
+    for _, group in groupby(rows, key=lambda row: row["id"]):
+        own = list(group)
+        points = [_Point(r["value"], r["of"], r["share"], is_few(r)) for r in own]
+        told = [point for point in points if point.share is not None and not point.is_few]
+        told = told or [point for point in points if point.share is not None]
+        if not told:
+            continue
+        heads = (f"{points[0].value} to {points[-1].value}", told[0].value, told[-1].value)
+        peak = max(told, key=lambda point: point.share or 0.0)
+        lines.append(
+            {
+                "id": own[0]["id"],
+                "topic": _name(own[0]),
+                heads[0]: _bars(points, peak.share or 0.0),
+                f"in {heads[1]}": _percent(told[0].share),
+                "largest": f"{_percent(peak.share)} in {peak.value}",
+                f"in {heads[2]} ": _percent(told[-1].share),
+            }
+        )
+    columns = ("id", "topic", heads[0], f"in {heads[1]}", "largest", f"in {heads[2]} ")
+    return to_table(lines, columns, right=(columns[3], columns[5]))
+
+
+def _bars(points: Sequence[_Point], most: float) -> str:
+    """Return a bar for each value, or for some beside each other, as high as its share."""
+    wide = -(-len(points) // MOST_BARS)
+    drawn = []
+    for first in range(0, len(points), wide):
+        some = points[first : first + wide]
+        known = [point for point in some if point.share is not None and not point.is_few]
+        if not known:
+            drawn.append(FEW_BAR if any(point.of for point in some) else " ")
+            continue
+        mean = sum(p.of * (p.share or 0.0) for p in known) / sum(p.of for p in known)
+        drawn.append(BARS[min(int(mean / most * len(BARS)), len(BARS) - 1)] if most else BARS[0])
+    return "".join(drawn)
+
+
+def to_share_table(rows: Sequence[Row]) -> Grid:
+    """Return a line per topic and value: percentages, differences in points, 95% intervals."""
+    lines = [
+        {
+            "id": row["id"],
+            "topic": _name(row),
+            "value": row["value"],
+            "documents": f"{row['n_docs']} of {row['of']}",
+            "share": _percent(row["share"]),
+            "95%": _between(row["low"], row["high"], ""),
+            "difference": _points(row["difference"]),
+            "95% of it": _between(row["difference_low"], row["difference_high"], "+"),
+        }
+        for row in rows
+    ]
+    columns = ("id", "topic", "value", "documents", "share", "95%", "difference", "95% of it")
+    return to_table(lines, columns, right=columns[3:])
+
+
+def by_difference(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows by their differences: those above other documents, then those below, by size.
+
+    Rows of values with few documents come last, those without a difference at the very end.
+    """
+
+    def key(row: Row) -> tuple[bool, bool, bool, float]:
+        found = row["difference"]
+        return is_few(row), found is None, (found or 0.0) < 0, -abs(found or 0.0)
+
+    return sorted(rows, key=key)
+
+
+def _name(row: Row) -> str:
+    name = str(row.get("name") or row["auto_name"])
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1].rstrip(' ·')}…"
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:.1%}"
+
+
+def _points(difference: float | None) -> str:
+    return "-" if difference is None else f"{100 * difference:+.1f}"
+
+
+def _between(low: float | None, high: float | None, sign: str) -> str:
+    """Return an interval in percent, or with a sign in points."""
+    if low is None or high is None:
+        return "-"
+    return f"{100 * low:{sign}.1f} to {100 * high:{sign}.1f}"
