@@ -155,7 +155,8 @@ def _put_trend(
     run: RunDir, by: str, sides: tuple[str, ...], seed: int, words_by: str | None
 ) -> int:
     """Write a line of bars over time for each topic of the first level."""
-    from hiertopics.views.bycolumn import FEW, by_column, first_level, is_few
+    from hiertopics.views.bycolumn import by_column, first_level, is_few
+    from hiertopics.views.render import FEW_DOCUMENTS
     from hiertopics.views.shares import FEW_BAR, to_trend_table
 
     rows = by_column(run, by, first_level(run), sides, seed, words_by, intervals=False)
@@ -163,7 +164,8 @@ def _put_trend(
     few = {row["value"] for row in rows if is_few(row)}
     if few:
         n_values = len({row["value"] for row in rows})
-        tell(f"{len(few)} of {n_values} values have fewer than {FEW} documents ({FEW_BAR})")
+        limit = f"fewer than {FEW_DOCUMENTS} documents"
+        tell(f"{len(few)} of {n_values} values have {limit} ({FEW_BAR})")
     tell(
         "NODE shows one topic with its intervals, --top N the largest differences, --format csv all"
     )
