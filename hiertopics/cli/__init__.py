@@ -198,7 +198,7 @@ def _run(argv: list[str] | None) -> None:
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.ClickException as error:
-        error.show()
+        _complain(_in_one_line(error))
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
@@ -226,6 +226,19 @@ def _ready_streams() -> None:
     if (reconfigure := getattr(sys.stdout, "reconfigure", None)) is not None:
         utf8 = sys.stdout.encoding.lower().replace("-", "") == "utf8"
         reconfigure(errors="surrogateescape" if utf8 else "backslashreplace")
+
+
+def _in_one_line(error: click.ClickException) -> str:
+    """Return what click says of a mistake as other messages are: the command, one line."""
+    said = " ".join(error.format_message().split()).removesuffix(".")
+    said = said.replace(". Did you mean", "; did you mean")
+    context = getattr(error, "ctx", None)
+    if context is None or context.parent is None:
+        return said[:1].lower() + said[1:]
+    said = f"{context.info_name}: {said[:1].lower()}{said[1:]}"
+    # A message of ours says what to do; one of click's that something is wrong.
+    help_too = type(error) is not click.UsageError and ";" not in said and "?" not in said
+    return f"{said}; see {context.command_path} -h" if help_too else said
 
 
 def _complain(message: str) -> None:

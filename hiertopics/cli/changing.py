@@ -99,10 +99,19 @@ def label_command(
         records = label(target, words_by=words_by)
     elif node is not None:
         records = [record for record in records if str(record["node"]) == node]
-    _put_labels(
-        records, form, "no labels" if node is None or listed else f"node {node} has no label"
-    )
+    _put_labels(records, form, _no_label(node, listed, name, hide, note))
     return 0
+
+
+def _no_label(
+    node: str | None, listed: bool, name: str | None, hide: bool | None, note: str | None
+) -> str:
+    """Return what is said where there is no label to show."""
+    if node is None or listed:
+        return "no labels"
+    if (name, hide, note) == (None, None, None):
+        return f"node {node} has no label; hiertopics label RUN {node} NAME gives it one"
+    return f"node {node} has no label now"
 
 
 def _label_with(

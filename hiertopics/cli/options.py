@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from hiertopics.runs.rundir import RunDir
     from hiertopics.views.render.records import Grid
 
-MOST_CHANGES = 12
+MOST_CHANGES = 3
+"""Nodes with another number that a message lists."""
 F = TypeVar("F", bound=Callable[..., Any])
 
 READING = {

@@ -112,7 +112,7 @@ def show_tree_command(
         put_lines(line for line in lines if line not in told)
     else:
         put(show_tree(target, format=form, **request._asdict()), nl=False)
-        fewest = least_documents(target, form, shown)
+        fewest = least_documents(target, form, None if supported is not None else shown)
     note_hidden(target)
     if node is not None:
         return 0

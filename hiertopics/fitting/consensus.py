@@ -22,6 +22,7 @@ from hiertopics.corpus.data.matching import Marks, marks_of, partners, supported
 from hiertopics.corpus.formats.trust import trusts
 from hiertopics.runs import artifacts, soundness
 from hiertopics.runs.manifest import FILES
+from hiertopics.runs.meant import another_output
 from hiertopics.runs.origin import Origin, lineage, peak_memory, refuse_unlike
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir, opened
@@ -88,7 +89,7 @@ def consensus(
     if twice:
         raise UsageError(f"{twice[0]} is given twice; what one run has would count double")
     if target.exists:
-        raise UsageError(f"{target.path} is a run already; choose another -o")
+        raise UsageError(f"{target.path} is a run already; {another_output(target.path)}")
     original = read_original(first)
     others = sorted(parents[1:], key=lambda run: run.seals(["model.npz"])["model.npz"])
     fits = [Fit.of(run) for run in (first, *others)]

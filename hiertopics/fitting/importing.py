@@ -31,6 +31,7 @@ from hiertopics.corpus.holdouts.split import Split, split_of_docs
 from hiertopics.runs import artifacts
 from hiertopics.runs.experiment import flags_of, read_experiment
 from hiertopics.runs.manifest import FILES, MADE_BY, PARENTS
+from hiertopics.runs.meant import another_output
 from hiertopics.runs.origin import Origin, peak_memory
 from hiertopics.runs.rundir import RunDir
 
@@ -65,7 +66,7 @@ def import_tree(
     """
     began, target = time.perf_counter(), RunDir(run)
     if target.exists:
-        raise UsageError(f"{target.path} is a run already; choose another -o")
+        raise UsageError(f"{target.path} is a run already; {another_output(target.path)}")
     if form is not None and form not in FORMS:
         raise UsageError(f"unknown form {form!r}; there are {', '.join(FORMS)}")
     section = {**(data or {}), "corpus": str(corpus), "holdout": holdout}

@@ -27,6 +27,7 @@ from hiertopics.runs.documents import DOCUMENTS
 from hiertopics.runs.edits import EDITS, MERGE, as_line
 from hiertopics.runs.labels import LABELS, Row, read_rows, words_told, write_rows
 from hiertopics.runs.manifest import FILES
+from hiertopics.runs.meant import another_output
 from hiertopics.runs.origin import lineage, peak_memory
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.soundness import check_fitted
@@ -85,7 +86,7 @@ def ready(run: Path | str | RunDir, output: Path | str) -> RunDir:
     """Return a run whose nodes can be regrouped; UsageError where they cannot, or for the place."""
     target = opened(run)
     if RunDir(output).exists:
-        raise UsageError(f"{output} is there already; choose another -o")
+        raise UsageError(f"{output} is there already; {another_output(output)}")
     if registry.load_for(target.experiment).merge_extra is None:
         raise UsageError(f"nodes of {target.experiment.backend} cannot be merged or dropped")
     return target

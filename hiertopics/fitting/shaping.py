@@ -14,6 +14,7 @@ from hiertopics.contract import Context, Settings, Summary, Workers, registry
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.fitting.consensus import with_bins
 from hiertopics.fitting.reshaping import Reshaping, documents_of, written
+from hiertopics.runs.meant import another_output
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
 from hiertopics.runs.soundness import check_fitted
@@ -42,7 +43,7 @@ def cut(
 def require_cuttable(run: RunDir, branches: Sequence[int], output: Path) -> None:
     """Raise UsageError where ``cut`` has no meaning for a run, for these numbers or this place."""
     if RunDir(output).exists:
-        raise UsageError(f"{output} is there already; choose another -o")
+        raise UsageError(f"{output} is there already; {another_output(output)}")
     backend = registry.load_for(run.experiment)
     if backend.recut is None or backend.refit_on_tree is None:
         able = ", ".join(registry.which(lambda backend: backend.recut is not None))

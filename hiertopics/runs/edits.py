@@ -122,9 +122,9 @@ def _into(path: Path, line: int, kind: str, entry: object) -> int:
 def _node(path: Path, line: int, written: object) -> NodeName:
     number, _, words = str(written).strip().partition(" ")
     whole = number.isascii() and number.isdigit() and len(number) < 10
-    if whole and words.strip():
+    if whole and not isinstance(written, bool):
         return NodeName(int(number), words.strip())
-    if not isinstance(written, str) or whole or not written.strip():
+    if not isinstance(written, str) or not written.strip():
         what = (
             "expected a node as its number and some of its words, as 12 json xml parser, or its "
             "name"
@@ -162,7 +162,8 @@ def _entry(edit: Edit) -> str:
 
 def as_line(kind: str, run: RunDir, nodes: Sequence[int]) -> str:
     """Return a whole file with an edit of nodes of a run, on one line."""
-    names = tuple(named(run.tree, run.vocab, node) for node in nodes)
+    tree = by_name(run.tree, run.vocab)  # the words that views show
+    names = tuple(named(tree, run.vocab, node) for node in nodes)
     return f"{kind}: [{_entry(Edit(kind, names))}]"
 
 
@@ -211,18 +212,24 @@ def require_fitting(run: RunDir, edits: Sequence[Edit], path: Path) -> list[Edit
 
 
 def _numbered(run: RunDir, edits: Sequence[Edit], path: Path) -> list[Edit]:
-    if all(node.number != BY_NAME for edit in edits for node in edit.nodes):
-        return list(edits)
-    names, found = NodesByName(run), []
+    by_name_alone = any(node.number == BY_NAME for edit in edits for node in edit.nodes)
+    names, found = NodesByName(run) if by_name_alone else None, []
+    shown = set(run.tree.shown.tolist())
     for edit in edits:
         try:
-            nodes = tuple(
-                named(run.tree, run.vocab, names.find(node.words))
-                if node.number == BY_NAME
-                else node
-                for node in edit.nodes
-            )
+            nodes = tuple(_written_out(run, node, names, shown) for node in edit.nodes)
         except UsageError as error:
             raise DataError(path, str(error), edit.line) from error
         found.append(edit._replace(nodes=nodes))
     return found
+
+
+def _written_out(
+    run: RunDir, node: NodeName, names: NodesByName | None, shown: set[int]
+) -> NodeName:
+    """Return a node with its number and some of its words."""
+    if node.number == BY_NAME and names is not None:
+        return named(run.tree, run.vocab, names.find(node.words))
+    if not node.words and node.number in shown:
+        return named(run.tree, run.vocab, node.number)
+    return node

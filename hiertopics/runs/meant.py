@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from itertools import count
 from pathlib import Path
 
 from hiertopics.base.errors import UsageError
@@ -59,3 +60,11 @@ def _short(path: Path) -> str:
     """Return a path from the current folder, where it lies below it."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def another_output(path: Path | str) -> str:
+    """Return advice to choose another ``-o`` than ``path``, with a folder that is free."""
+    taken = Path(path)
+    names = (taken.with_name(f"{taken.name}-{number}") for number in count(2))
+    free = next(name for name in names if not name.exists())
+    return f"choose another -o, such as -o {typed(str(free))}"

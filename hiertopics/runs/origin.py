@@ -19,6 +19,7 @@ from hiertopics.corpus.data import Bags, Vectors
 from hiertopics.corpus.formats.table import FORMATS
 from hiertopics.corpus.formats.words import tokenizer_hash
 from hiertopics.runs.manifest import CONTINUED, FITTED, MADE_BY, PARENTS, SCHEMA, VERSIONED
+from hiertopics.runs.meant import another_output
 from hiertopics.runs.rundir import RunDir
 from hiertopics.settings import history
 from hiertopics.settings.config import Experiment
@@ -50,7 +51,7 @@ def refuse_unfitted(run: RunDir) -> None:
         names = names or "files"
         raise UsageError(
             f"{run.path} was made by {command} of {names}: there is no fit to go on with; "
-            "choose another -o"
+            f"{another_output(run.path)}"
         )
 
 
@@ -116,7 +117,7 @@ class Origin(NamedTuple):
             problems = ["data.corpus: the run was fitted to a corpus with other contents"]
         if problems:
             raise ConfigError(
-                [f"{run.path} is a run with another config; choose another -o", *problems]
+                [f"{run.path} is a run with another config; {another_output(run.path)}", *problems]
             )
 
 

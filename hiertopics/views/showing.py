@@ -180,7 +180,7 @@ def show_tree(
     )
     tree, view = _viewed(target, request, format)
     if request.fewest is None:
-        view = view._replace(min_docs=least_documents(target, format, view.depth))
+        view = view._replace(min_docs=_least_shown(target, request, format, view.depth))
     text = form.write(tree, target.vocab, view, str(target.manifest["backend"]))
     return text + plain(_groups(target, view)) if format == "text" else text
 
@@ -188,7 +188,10 @@ def show_tree(
 def tree_on_screen(run: RunDir, request: TreeRequest) -> tuple[list[Line], int]:
     """Return the lines of a tree as they suit a screen, and the fewest documents of their nodes."""
     tree, view = _viewed(run, request, "text")
-    view = for_reading(tree, view, request.fewest)
+    fewest = request.fewest
+    if fewest is None and request.supported is not None:
+        fewest = _least_shown(run, request, "text", view.depth)
+    view = for_reading(tree, view, fewest)
     return [*to_lines(tree, run.vocab, view), *_groups(run, view)], view.min_docs
 
 
@@ -274,6 +277,11 @@ def least_documents(run: RunDir, format: str, depth: int | None = None) -> int:
     depth: levels that are shown.
     """
     return few_documents(run.supported_tree, depth) if format == "text" else 0
+
+
+def _least_shown(run: RunDir, request: TreeRequest, format: str, depth: int | None) -> int:
+    """Return ``least_documents`` of what is shown: small nodes may have support, too."""
+    return least_documents(run, format, None if request.supported is not None else depth)
 
 
 def export(

@@ -230,7 +230,7 @@ def test_infer_says_what_is_wrong_with_standard_input(
     assert "error: -:1: not JSON" in call("infer", texts).err
     monkeypatch.setattr(sys, "stdin", None)
     done = call("infer", texts)
-    assert done.code == 2 and "Missing argument 'CORPUS'" in done.err
+    assert done.code == 2 and "missing argument 'CORPUS'" in done.err
 
 
 def test_a_run_of_counts_reads_its_own_format_from_a_pipe(

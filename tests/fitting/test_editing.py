@@ -209,7 +209,7 @@ def bad_files(run: RunDir) -> Sequence[tuple[str, str]]:
     return (
         (f"merge:\n- [{a}, 99 x y]", f":2: {run.path} has no node 99; they go from 0 to {last}"),
         (f"merge:\n- [{a}, {m} red green blue]", "has other words"),
-        (f"merge:\n- [{n}, {b}]", f"its words, as 12 json xml parser, or its name, got {n}"),
+        (f"merge:\n- [1.5, {b}]", "its words, as 12 json xml parser, or its name, got 1.5"),
         (f"merge:\n- [{a}]", "expected an entry as [3 server socket, 7 mail address]"),
         (f"merge:\n- [{a}, {a}]", f":2: node {n} is merged twice here"),
         (f"merge:\n- [{a}, {b}]\n- [{c}, {b}]", f":3: node {m} is merged on line 2 already"),
@@ -349,6 +349,13 @@ def test_nodes_are_given_by_names_too(copied: Copied, tmp_path: Path, call: Call
         models = [tmp_path / name / "model.npz" for name in ("numbers", "names")]
         assert models[0].read_bytes() == models[1].read_bytes()
         shutil.rmtree(tmp_path / "names")
+    (path / EDITS).write_text(f"merge:\n- [{a}, {b}]\n")
+    hiertopics.edit(path, tmp_path / "bare")
+    assert (tmp_path / "bare" / "model.npz").read_bytes() == models[0].read_bytes()
+    (bare,) = edits_to_carry(run)
+    assert [str(node) for node in bare.nodes] == [
+        str(named(run.tree, run.vocab, node)) for node in (a, b)
+    ]
     (path / EDITS).write_text(f"move:\n- {{node: {auto[c]}, below: {a} {auto[a]}}}\n")
     (edit,) = edits_to_carry(run)
     assert [node.number for node in edit.nodes] == [c, a]

@@ -173,6 +173,8 @@ def test_what_was_made_says_of_what_and_is_refused_by_fit(
     assert plain.out == f"{tmp_path / 'three'}\n"
     dropped = call("drop", run, a, "-o", tmp_path / "first gone")
     assert f"numbers of nodes now: {b} is {a}" in dropped.err
+    again = call("drop", run, a, "-o", tmp_path / "first gone")
+    assert "is there already" in again.err and again.err.endswith("first gone-2'\n")
     for name in ("two", "three"):
         again = call("fit", "-c", tmp_path / name / "config.yaml", "-o", tmp_path / name)
         assert again.code == 2 and "there is no fit to go on with" in again.err

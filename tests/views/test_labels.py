@@ -130,7 +130,9 @@ def test_labels_change_one_thing_at_a_time(run: Path, call: Call) -> None:
     assert hiertopics.label(run, 1) == [one] and "first" in call("label", run, 2, "--list").out
     (left,) = hiertopics.label(run, 2, "")
     assert left["node"] == 1
-    assert call("label", run, 2).err == "node 2 has no label\n"
+    unnamed = "node 2 has no label; hiertopics label RUN 2 NAME gives it one\n"
+    assert call("label", run, 2).err == unnamed
+    assert call("label", run, 2, "").err == "node 2 has no label now\n"
 
 
 def test_a_disk_that_refuses_leaves_the_names_of_before(
