@@ -20,6 +20,7 @@ import numpy as np
 
 from hiertopics.base.arrays import F64, I64, Bools
 from hiertopics.base.errors import UsageError
+from hiertopics.corpus.data.best import largest
 from hiertopics.corpus.data.tree import (
     FEW_TOKENS,
     NO_TOKENS,
@@ -148,7 +149,7 @@ def name_scores(tree: Tree, names: Sequence[I64]) -> list[float | None]:
     above = tree.parent[tree.shown]
     for parent in np.unique(above).tolist():
         siblings = tree.shown[above == parent].tolist()
-        common = {row: _best(below[row], AMONG) for row in siblings}
+        common = {row: largest(below[row], AMONG) for row in siblings}
         n_true = np.zeros(below.shape[1], dtype=np.int64)
         for words in common.values():
             n_true[words] += 1
@@ -238,7 +239,7 @@ def _join_phrases(scores: F64, vocab: Sequence[str]) -> None:
 
     Those words go behind the others of the best ones.
     """
-    best = _best(scores, AMONG).tolist()
+    best = largest(scores, AMONG).tolist()
     places = {vocab[word]: word for word in best}
     parts: set[int] = set()
     for word in best:
@@ -253,7 +254,7 @@ def _join_phrases(scores: F64, vocab: Sequence[str]) -> None:
 
 def _join_inflections(scores: F64, vocab: Sequence[str]) -> None:
     """Put a word that differs from a better one by its ending behind the other best words."""
-    best = _best(scores, AMONG).tolist()
+    best = largest(scores, AMONG).tolist()
     kept: list[int] = []
     for word in best:
         if _alike(vocab, word, kept):
@@ -271,7 +272,7 @@ def _part(ranking: F64, siblings: I64) -> None:
     if len(siblings) < 2:
         return
     n_best = min(APART * len(siblings) + AMONG, ranking.shape[1])
-    offers = [(row, word) for row in siblings.tolist() for word in _best(ranking[row], n_best)]
+    offers = [(row, word) for row in siblings.tolist() for word in largest(ranking[row], n_best)]
     order = sorted(offers, key=lambda offer: (-ranking[offer], offer))
     first: dict[int, list[int]] = {row: [] for row in siblings.tolist()}
     taken: set[int] = set()
@@ -373,16 +374,6 @@ def _alike(vocab: Sequence[str], word: int, others: Sequence[int]) -> bool:
         if long.startswith(short) and len(short) >= STEM and len(long) - len(short) <= ENDING:
             return True
     return False
-
-
-def _best(scores: F64, n_words: int) -> I64:
-    """Return the best words, the best one first, ties by column."""
-    n_words = min(n_words, len(scores))
-    if not n_words:
-        return _NONE
-    lowest = np.partition(scores, len(scores) - n_words)[len(scores) - n_words]
-    leading = np.flatnonzero(scores >= lowest)
-    return np.asarray(leading[np.argsort(-scores[leading], kind="stable")[:n_words]])
 
 
 ORDERS: dict[str, Callable[[Tree, Sequence[str]], Tree]] = {

@@ -22,6 +22,7 @@ from hiertopics.base.axes import (
     require_finite,
     require_type,
 )
+from hiertopics.corpus.data.best import largest
 from hiertopics.corpus.data.names import unpack_names
 
 Number = TypeVar("Number", bound=np.generic)
@@ -266,12 +267,7 @@ class Tree:
         """
         chances = self.phi if self.ranking is None else self.ranking
         row = chances[node] if self.vectors is None else self._telling(node)
-        n_words = min(n_words, len(row))
-        # Only the words at or above the n-th largest value are sorted: whole rows are long.
-        lowest = np.partition(row, len(row) - n_words)[len(row) - n_words] if n_words else np.inf
-        leading = np.flatnonzero(row >= lowest)
-        order = np.argsort(-row[leading], kind="stable")[:n_words]
-        return np.asarray(leading[order])
+        return largest(row, n_words)
 
     def chance(self, node: int, word: int) -> float:
         """Return the probability of a word, or of a column in place of one, at ``node``."""
