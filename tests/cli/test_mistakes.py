@@ -29,6 +29,7 @@ FILES = {
     "a.pdf": b"%PDF-1.4\n",
     "page.html": b"<p>aa bb</p>",
     "x.xlsx": b"PK",
+    "small.yaml": b"seed: 1\n",
     "strings.json": b'["aa bb", "cc"]',
     "strings.jsonl": b'"aa bb"\n"cc"\n',
     "packed.ldac.gz": b"not read",
@@ -86,6 +87,10 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
     "a sheet": (
         ("fit", "x.xlsx"),
         r"x\.xlsx is a table of an office program: save it there as csv",
+    ),
+    "a config": (
+        ("fit", "small.yaml"),
+        r"small\.yaml is no corpus: a config is given as --config small\.yaml$",
     ),
     "an address": (
         ("check", "https://example.org/a.csv"),

@@ -59,6 +59,7 @@ def resolve(source: Source) -> Source:
 PLAIN_TEXT = (".txt", ".text", ".md", ".rst")
 PAGES = (".html", ".htm", ".xhtml")
 SHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
+CONFIGS = (".yaml", ".yml")
 DOCUMENTS = (".pdf", ".doc", ".docx", ".odt", ".epub", ".rtf", ".ps")
 
 
@@ -69,6 +70,8 @@ def refuse_documents(path: Path) -> None:
         raise UsageError(f"{path} is one page: give a folder of pages, each of them a document")
     if name.endswith(SHEETS):
         raise UsageError(f"{path} is a table of an office program: save it there as csv (UTF-8)")
+    if name.endswith(CONFIGS):
+        raise UsageError(f"{path} is no corpus: a config is given as --config {path}")
     if name.endswith(DOCUMENTS):
         what = "is not read; turn each such file into a .txt file, and give their folder"
         raise UsageError(f"{path} {what}")
