@@ -331,6 +331,21 @@ def put_lines(lines: Iterable[Line], *, err: bool = False) -> None:
         put(plain(lines), nl=False)
 
 
+@contextmanager
+def going_on(name: str) -> Iterator[None]:
+    """Show on a terminal that a view goes on, and for how long: that of a large run takes seconds.
+
+    Elsewhere nothing is imported for it.
+    """
+    if not sys.stderr.isatty():
+        yield
+        return
+    from hiertopics.base.progress import watched
+
+    with watched(name):
+        yield
+
+
 def tell_sentence(text: str) -> None:
     """Write a sentence on stderr; a terminal wraps it between words."""
     put_lines([[Span(text, SENTENCE)]], err=True)

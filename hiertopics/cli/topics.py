@@ -14,6 +14,7 @@ from hiertopics.cli.options import (
     count_option,
     docs_option,
     forms,
+    going_on,
     naming_option,
     newest_node,
     note_hidden,
@@ -113,22 +114,24 @@ def topics_command(
 
         # Nobody waits for the rows of deeper topics, which are not shown.
         nodes = first_level(target)
-        rows = by_column(target, str(by), nodes, sides, seed, words_by)
+        with going_on("counting"):
+            rows = by_column(target, str(by), nodes, sides, seed, words_by)
         n_rows = len(rows) // max(len(nodes), 1) * len(every_node(target))
         ways = "--top N shows more, NODE those of one topic"
         rows = _leading(rows, top or SHOWN_ROWS, n_rows, ways)
     else:
-        rows = topics(
-            target,
-            node,
-            words=words,
-            words_by=words_by,
-            docs=n_docs,
-            by=by,
-            similar=similar or 0,
-            sides=sides,
-            seed=seed,
-        )
+        with going_on("reading the run"):
+            rows = topics(
+                target,
+                node,
+                words=words,
+                words_by=words_by,
+                docs=n_docs,
+                by=by,
+                similar=similar or 0,
+                sides=sides,
+                seed=seed,
+            )
         if by not in (None, "group") and top:
             rows = _leading(rows, top, len(rows), "--top N shows more")
     if node is None and by is None:
@@ -159,7 +162,8 @@ def _put_trend(
     from hiertopics.views.render import FEW_DOCUMENTS
     from hiertopics.views.shares import FEW_BAR, to_trend_table
 
-    rows = by_column(run, by, first_level(run), sides, seed, words_by, intervals=False)
+    with going_on("counting"):
+        rows = by_column(run, by, first_level(run), sides, seed, words_by, intervals=False)
     put_table(to_trend_table(rows))
     few = {row["value"] for row in rows if is_few(row)}
     if few:
@@ -277,7 +281,9 @@ def docs_command(
     from hiertopics.views.documents import docs, docs_text
 
     run, node = newest_node(run, node)
-    records = docs(chosen_run(run), node, words_by=words_by)
+    target = chosen_run(run)
+    with going_on("reading the run"):
+        records = docs(target, node, words_by=words_by)
     if form == "text":
         records = [record for record in records if record.get("counted", True)]
     most = top or (SHOWN_DOCS if form == "text" else len(records))

@@ -15,6 +15,7 @@ from hiertopics.cli.options import (
     count_option,
     cut_option,
     docs_option,
+    going_on,
     json_option,
     newest_node,
     note_hidden,
@@ -265,20 +266,21 @@ def report_command(
 
     target = chosen_run(run)
     other = None if run2 is None else RunDir.open(run2)
-    made = report(
-        target,
-        other,
-        output,
-        json=json,
-        words=words,
-        words_by=words_by,
-        limit=limit,
-        text=not no_text,
-        sides=sides,
-        cut=cut,
-        supported=supported,
-        title=title,
-    )
+    with going_on("making the page"):
+        made = report(
+            target,
+            other,
+            output,
+            json=json,
+            words=words,
+            words_by=words_by,
+            limit=limit,
+            text=not no_text,
+            sides=sides,
+            cut=cut,
+            supported=supported,
+            title=title,
+        )
     for line in made.left_out:
         tell(f"note: {line}")
     shown = opens and _opened(made.path)

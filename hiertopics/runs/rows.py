@@ -232,9 +232,11 @@ def _place_of(
         parts = values[np.searchsorted(nodes, np.array(way, np.int64))].tolist()
         record["main_path"] = [list(pair) for pair in zip(way, parts, strict=True)]
     nodes, values = _cells(shares[0], doc)
-    pairs = [(int(nodes[at]), float(values[at])) for at in np.argsort(-values, kind="stable")]
-    main = [[n, v] for n, v in pairs if v >= SMALL and tree.kind[n] == NODE and n != hidden]
-    record["topics"] = main[:N_TOPICS]
+    # Most of the hundreds of shares are small: those are not sorted.
+    main = np.flatnonzero((values >= SMALL) & (tree.kind[nodes] == NODE) & (nodes != hidden))
+    first = main[np.argsort(-values[main], kind="stable")[:N_TOPICS]]
+    pairs = zip(nodes[first].tolist(), values[first].tolist(), strict=True)
+    record["topics"] = [list(pair) for pair in pairs]
     return record
 
 

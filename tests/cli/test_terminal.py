@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import io
 import re
-from contextlib import redirect_stdout
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,6 +60,30 @@ def test_a_sentence_is_wrapped_between_words_and_loses_none(terminal: Terminal) 
     shown = LOOKS.sub("", terminal.getvalue()).split("\n")[:-1]
     assert max(map(len, shown)) <= WIDTH and len(shown) == 4
     assert " ".join(line.rstrip() for line in shown[:-1]) == told and shown[-1].endswith("…")
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_views_of_large_runs_show_on_a_terminal_that_they_go_on(
+    finished: Callable[..., Path],
+    call: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+    is_terminal: bool,
+) -> None:
+    run, told = finished("hlda-gibbs"), []
+
+    def watched(name: str) -> AbstractContextManager[None]:
+        told.append(name)
+        return nullcontext()
+
+    monkeypatch.setattr("hiertopics.base.progress.watched", watched)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
+    years = Path("year")
+    years.write_text("".join(f"{1990 + doc % 3}\n" for doc in range(30)))
+    by = ("--by", "year", "--side", "year=year")
+    views = (("topics", run), ("topics", run, *by), ("docs", run, 1), ("report", run))
+    assert [call(*words).code for words in views] == [0] * len(views)
+    shown = ["reading the run", "counting", "reading the run", "making the page"]
+    assert told == (shown if is_terminal else [])
 
 
 def test_words_are_neither_markup_nor_control(

@@ -14,6 +14,7 @@ from hiertopics.base.arrays import I64
 from hiertopics.base.errors import HiertopicsError
 from hiertopics.base.stretches import ends_of, rows_of
 from hiertopics.corpus.data import Corpus, Tags, Tree
+from hiertopics.corpus.data.best import largest
 from hiertopics.corpus.data.columns import is_time, moments
 from hiertopics.corpus.data.membership import blocks_of
 from hiertopics.corpus.data.treeshares import forest_shares, main_rows
@@ -157,7 +158,7 @@ def leading(shares: Shares, n_docs: int) -> I64:
     for first in range(0, shares.own.shape[1], COLUMNS):
         below = sparse.csc_array(shares.below(slice(first, first + COLUMNS)))
         for begin, end in pairwise(below.indptr.tolist()):
-            order = np.argsort(-below.data[begin:end].round(9), kind="stable")[:n_docs]
+            order = largest(below.data[begin:end].round(9), n_docs)
             found[below.indices[begin:end][order]] = True
     return np.flatnonzero(found)
 
@@ -179,8 +180,12 @@ def entries_of(shares: Shares, most: int) -> ShareEntries:
 def _entries_of_block(own: sparse.csr_array, most: int) -> ShareEntries:
     doc = rows_of(own.indptr)
     whole = np.rint(UNIT * own.data).astype(np.int64)
-    order = np.lexsort((own.indices, -own.data, doc))
-    rank = np.arange(len(order)) - own.indptr[doc[order]]
+    # Most shares are small: where a document has others, these alone are sorted.
+    has_others = np.bincount(doc[whole >= SMALLEST], minlength=own.shape[0]) > 0
+    some = np.flatnonzero((whole >= SMALLEST) | ~has_others[doc])
+    order = some[np.lexsort((own.indices[some], -own.data[some], doc[some]))]
+    first = np.concatenate([[0], np.cumsum(np.bincount(doc[some], minlength=own.shape[0]))])
+    rank = np.arange(len(order)) - first[doc[order]]
     kept = np.sort(order[(rank == 0) | ((rank < most) & (whole[order] >= SMALLEST))])
     n = np.bincount(doc[kept], minlength=own.shape[0])
     return ShareEntries(n, own.indices[kept].astype(np.int64), np.maximum(whole[kept], 1))
@@ -288,10 +293,13 @@ def _contents(
     entry = first[doc[cell]] + which
     row = layout.rows[entries.place[entry]]
     score = tree.phi[row, counts.indices[cell]] * entries.share[entry]
-    order = np.lexsort((which, -score, cell))
     has = np.flatnonzero(n_pairs > 0)
     topic = np.zeros(len(doc), dtype=np.int64)
-    topic[has] = which[order[begin[has]]]
+    if len(has):
+        best = np.repeat(np.maximum.reduceat(score, begin[has]), n_pairs[has])
+        # Of equal scores the first one is taken.
+        reached = np.flatnonzero(score == best)
+        topic[has] = which[reached[np.unique(cell[reached], return_index=True)[1]]]
     times = counts.data.astype(np.int64)
     return Contents(n_words.astype(np.int64), counts.indices.astype(np.int64), times, topic)
 

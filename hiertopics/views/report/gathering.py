@@ -134,6 +134,7 @@ class _Gathering:
     def __init__(self, run: RunDir, other: RunDir | None, request: ReportRequest) -> None:
         self.run, self.other, self.request = run, other, request
         self.left_out: list[str] = []
+        self._firsts: dict[int, I64] = {}
         self.tags: dict[str, Tags] = {
             name: tags_of(run, name, path) for name, path in parse_sides(request.sides).items()
         }
@@ -286,7 +287,7 @@ class _Gathering:
     def _documents(self, docs: I64 | int, most: int) -> dict[str, Any]:
         """Return the part ``documents`` of these documents, or of the first ones of each node."""
         shares = self.placed.shares
-        chosen = leading(shares, docs) if isinstance(docs, int) else docs
+        chosen = self._first(docs) if isinstance(docs, int) else docs
         rows_of_chosen = shares if len(chosen) == len(shares.home) else shares.of(chosen)
         self.kept, self.entries = chosen, entries_of(rows_of_chosen, most)
         rest = rest_of(rows_of_chosen, self.entries, self.placed.layout)
@@ -349,6 +350,12 @@ class _Gathering:
         ]
         self._put(box, "comparison", plans, "the comparison is left out")
 
+    def _first(self, n_docs: int) -> I64:
+        """Return the documents that are among so many first ones of any node; kept for later."""
+        if n_docs not in self._firsts:
+            self._firsts[n_docs] = leading(self.placed.shares, n_docs)
+        return self._firsts[n_docs]
+
     def _put_texts(self, box: PackingBox) -> None:
         """Add the beginnings of texts of all documents, or of the first ones."""
         if self.known.snippets is None:
@@ -363,7 +370,7 @@ class _Gathering:
         """Return the part ``texts``: how each document begins; empty for those left out."""
         snippets = self.known.snippets
         assert snippets is not None
-        chosen = self.kept if first is None else leading(self.placed.shares, first)
+        chosen = self.kept if first is None else self._first(first)
         shown = np.isin(self.kept, chosen)
         return [
             snippets[doc] if is_shown else ""
@@ -390,11 +397,11 @@ class _Gathering:
         """Return the part ``contents``: words by document, as differences of their numbers."""
         counts = self.known.counts
         assert counts is not None
-        tree, layout, shares = self.placed
+        tree, layout, _ = self.placed
         rows = sparse.csr_array(counts[self.kept])
         docs = np.arange(len(self.kept))
         if first is not None:
-            docs = np.flatnonzero(np.isin(self.kept, leading(shares, first)))
+            docs = np.flatnonzero(np.isin(self.kept, self._first(first)))
         found = contents_of(rows, self.entries, tree, layout, docs, most)
         used = np.unique(found.word)
         more = used[self.number[used] < 0]
