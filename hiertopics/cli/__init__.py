@@ -170,7 +170,7 @@ class _Lenient:
             self._stream.flush()
 
     def finish(self) -> None:
-        """Flush; where that fails, the null device takes what the interpreter flushes again."""
+        """Flush; if that fails, redirect to the null device, as the interpreter flushes again."""
         try:
             self._stream.flush()
         except OSError:
@@ -229,14 +229,14 @@ def _ready_streams() -> None:
 
 
 def _in_one_line(error: click.ClickException) -> str:
-    """Return what click says of a mistake as other messages are: the command, one line."""
+    """Return a message of click in the form of other messages: one line that names the command."""
     said = " ".join(error.format_message().split()).removesuffix(".")
     said = said.replace(". Did you mean", "; did you mean")
     context = getattr(error, "ctx", None)
     if context is None or context.parent is None:
         return said[:1].lower() + said[1:]
     said = f"{context.info_name}: {said[:1].lower()}{said[1:]}"
-    # A message of ours says what to do; one of click's that something is wrong.
+    # Our messages say what to do; messages of click only say what is wrong.
     help_too = type(error) is not click.UsageError and ";" not in said and "?" not in said
     return f"{said}; see {context.command_path} -h" if help_too else said
 

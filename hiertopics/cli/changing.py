@@ -106,7 +106,7 @@ def label_command(
 def _no_label(
     node: str | None, listed: bool, name: str | None, hide: bool | None, note: str | None
 ) -> str:
-    """Return what is said where there is no label to show."""
+    """Return the message of ``label`` if there is no label to show."""
     if node is None or listed:
         return "no labels"
     if (name, hide, note) == (None, None, None):

@@ -65,7 +65,10 @@ VIEWS = ("show-tree", "report", "topics")
 
 
 def command_meant(name: str, commands: Mapping[str, str]) -> str:
-    """Return which of ``commands``, with what each does, an unknown one stands for."""
+    """Return a hint on the command that an unknown one stands for.
+
+    commands: what each command does, by its name.
+    """
     from difflib import get_close_matches  # only a mistake needs it
 
     small = name.lower().replace("_", "-")
@@ -77,12 +80,12 @@ def command_meant(name: str, commands: Mapping[str, str]) -> str:
 
 
 class HintingCommand(click.Command):
-    """A command whose errors for unknown options, and for more files, say what to do instead."""
+    """A command whose errors for unknown options and for extra arguments say what to do instead."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Raise UsageError that names what an unknown option stands for, or a folder of files."""
+        """Raise UsageError that names the option that is meant, or the folder of extra files."""
         given = list(args)
-        ctx.allow_extra_args = True  # click names them all, and a shell may have found thousands
+        ctx.allow_extra_args = True  # click would name all of them: a shell may expand to thousands
         try:
             left = super().parse_args(ctx, args)
         except click.NoSuchOption as error:
@@ -97,7 +100,7 @@ class HintingCommand(click.Command):
 
 
 def _too_many(ctx: click.Context, left: Sequence[str]) -> str:
-    """Return a line on arguments that a command does not take; of files it names their folder."""
+    """Return a line on extra arguments; for files of one folder it names the folder."""
     names = [param.name for param in ctx.command.params if isinstance(param, click.Argument)]
     if "corpus" not in names:
         return f"{ctx.info_name}: an argument too many, {_shown(left[0])}"

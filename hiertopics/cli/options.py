@@ -333,9 +333,9 @@ def put_lines(lines: Iterable[Line], *, err: bool = False) -> None:
 
 @contextmanager
 def going_on(name: str) -> Iterator[None]:
-    """Show on a terminal that a view goes on, and for how long: that of a large run takes seconds.
+    """Show the progress of a view on a terminal: the view of a large run takes seconds.
 
-    Elsewhere nothing is imported for it.
+    Without a terminal nothing is imported.
     """
     if not sys.stderr.isatty():
         yield
@@ -375,7 +375,7 @@ run_argument = click.argument("run", required=False, type=RUN)
 
 
 def needed_run_argument(command: F) -> F:
-    """Add RUN, which must be a run: ``command`` is not called, and imports nothing, without one."""
+    """Add RUN, which must be a run. Raises NoRunError before ``command`` imports anything."""
 
     @click.argument("run", type=RUN)
     @wraps(command)
@@ -387,7 +387,10 @@ def needed_run_argument(command: F) -> F:
 
 
 def runs_argument(*, required: bool, one_is_enough: bool = False) -> Callable[[F], F]:
-    """Return the argument RUNS, the first of which must be a run, or any if one is enough."""
+    """Return a decorator that adds RUNS; the first path must be a run.
+
+    one_is_enough: any of the paths may be the run. Raises NoRunError as ``needed_run_argument``.
+    """
 
     def add(command: F) -> F:
         @click.argument("runs", nargs=-1, required=required, type=RUN)

@@ -276,7 +276,7 @@ def _note_one(runs: tuple[str, ...]) -> None:
 
 
 def _note_one_model(runs: Iterable[RunDir]) -> None:
-    """Say which runs have the same model, so that no difference of them tells anything."""
+    """Say which runs have the same model: a comparison of such runs tells nothing."""
     from hiertopics.runs.samemodel import groups_of_one_model
 
     for group in groups_of_one_model(runs):

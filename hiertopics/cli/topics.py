@@ -246,7 +246,7 @@ def _words(row: dict[str, Any]) -> str:
 
 
 def _by_column(rows: list[dict[str, Any]]) -> Grid:
-    """Return a line per topic and value: of one topic in their order, else by difference."""
+    """Return a line per topic and value: those of one topic in order, others by difference."""
     from hiertopics.views.shares import by_difference, to_share_table
 
     return to_share_table(rows if len({row["id"] for row in rows}) == 1 else by_difference(rows))

@@ -1,4 +1,4 @@
-"""Runs that have one model: fits whose seed changes nothing give it again, byte for byte."""
+"""Runs with the same model, byte for byte: the seed changes nothing in some fits."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ MODEL = "model.npz"
 
 
 def model_seal(run: RunDir) -> str:
-    """Return the seal of a run's model.npz; of a run older than seals, it is computed."""
+    """Return the seal of a run's model.npz; it is computed for a run older than seals."""
     written = run.manifest.get(FILES, {}).get(MODEL)
     return str(written or run.seals([MODEL])[MODEL])
 
 
 def groups_of_one_model(runs: Iterable[RunDir]) -> list[list[RunDir]]:
-    """Return the runs that share a model with another one, a list for each such model."""
+    """Return lists of runs with the same model, for each model that several runs have."""
     groups: dict[str, list[RunDir]] = {}
     for run in runs:
         groups.setdefault(model_seal(run), []).append(run)
@@ -26,10 +26,9 @@ def groups_of_one_model(runs: Iterable[RunDir]) -> list[list[RunDir]]:
 
 
 def twin_of_other_seed(run: RunDir) -> RunDir | None:
-    """Return a run beside ``run`` that another seed gave the same model; None if there is none.
+    """Return a run beside ``run`` with the same model and another seed; None if there is none.
 
-    Only folders that are named like ``run`` except for the seed are looked at. Those that cannot
-    be read are passed over.
+    Only folders with the name of ``run`` except for the seed are read. Unreadable ones are skipped.
     """
     stem, found, seed = run.path.absolute().name.rpartition("-s")
     if not found or seed != str(run.manifest["seed"]):

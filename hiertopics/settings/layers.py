@@ -32,7 +32,7 @@ SIZES = (
 SIZED = ("truncation", "branches")
 """Names of it here, under ``model``."""
 LEVELS = ("depth", "levels", "n_levels", "num_levels", "nr_levels", "max_depth")
-"""What the number of levels of a tree is called."""
+"""Names of the number of levels of a tree in other programs."""
 
 
 def merge(*layers: Mapping[str, object]) -> dict[str, object]:

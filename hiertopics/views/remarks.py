@@ -75,8 +75,8 @@ def parse_sides(entries: Sequence[str]) -> dict[str, Path | None]:
 def side_remarks(run: RunDir, sides: Mapping[str, Path | None]) -> dict[int, list[Said]]:
     """Return for each node the most common values, or a histogram of few dates or years.
 
-    Of a column with at most one value per document and N_BINS values in all, the JSON value has
-    each of them, in their order. Raises DataError where a file does not fit the run's corpus.
+    If a column has at most one value per document and at most N_BINS values, the JSON value has
+    all values, in their order. Raises DataError where a file does not fit the run's corpus.
     """
     tree, passing = run.tree, counted_at(run)
     remarks: dict[int, list[Said]] = {node: [] for node in tree.shown.tolist()}

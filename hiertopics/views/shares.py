@@ -1,6 +1,6 @@
-"""Shares of topics by a column of metadata as people read them: a line over time, or differences.
+"""Tables for a terminal of shares of topics by metadata: lines over time, or differences.
 
-A table for files has every number of a record (``bycolumn.by_column``).
+Tables in files have all numbers of a record (``bycolumn.by_column``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LONGEST_NAME = 40
 """Letters of a topic's name in these tables."""
 
 MOST_BARS = 40
-"""Bars of a line over time; values beside each other share one where there are more."""
+"""Most bars of a line over time; with more values, neighbours share a bar."""
 
 FEW_BAR = "·"
 """The bar of values that have too few documents."""
@@ -31,9 +31,9 @@ class _Point(NamedTuple):
 
 
 def to_trend_table(rows: Sequence[Row]) -> Grid:
-    """Return a line per topic: bars over the values, which ascend, and three of its shares.
+    """Return a line per topic: bars over the ascending values, and three shares.
 
-    They are the first, the largest and the last one of values with enough documents.
+    The shares are the first, the largest and the last one of values with enough documents.
     """
     lines, heads = [], ("over time", "first", "last")
     for _, group in groupby(rows, key=lambda row: row["id"]):
@@ -55,12 +55,13 @@ def to_trend_table(rows: Sequence[Row]) -> Grid:
                 f"in {heads[2]} ": _percent(told[-1].share),
             }
         )
+    # The blank at the end keeps the columns of the first and the last value apart if they are one.
     columns = ("id", "topic", heads[0], f"in {heads[1]}", "largest", f"in {heads[2]} ")
     return to_table(lines, columns, right=(columns[3], columns[5]))
 
 
 def _bars(points: Sequence[_Point], most: float) -> str:
-    """Return a bar for each value, or for some beside each other, as high as its share."""
+    """Return a bar for each value, or for several neighbours, as high as the mean share."""
     wide = -(-len(points) // MOST_BARS)
     drawn = []
     for first in range(0, len(points), wide):

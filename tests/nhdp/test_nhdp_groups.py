@@ -185,7 +185,7 @@ def test_groups_are_areas() -> None:
 
 LINE = np.array([0.0, 1.0, 10.0, 11.0, 13.0, 40.0, 41.0, 60.0])[:, None]
 PAIRS = np.array([0, 0, 1, 1, 1, 2, 2, 3])
-"""Groups of places on a line."""
+"""The groups of the places on a line."""
 
 
 def test_a_large_group_is_divided_where_the_linkage_joined_it_last() -> None:
@@ -196,6 +196,16 @@ def test_a_large_group_is_divided_where_the_linkage_joined_it_last() -> None:
     assert PAIRS.tolist() == [0, 0, 1, 1, 1, 2, 2, 3]
     less = np.array([0.14, 0.14, 0.1, 0.13, 0.13, 0.12, 0.13, 0.11])
     assert branching.divided(PAIRS, LINE, less).tolist() == PAIRS.tolist()
+
+
+def test_links_divide_large_groups_unless_they_are_given_a_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Areas of a third of the tokens each are large where 0.9 times the mean is allowed."""
+    monkeypatch.setattr(branching, "LARGE", 0.9)
+    linked = branching.BranchLinks(COUNTS, PAIR_DOC % SUBJECTS)
+    assert len(np.unique(linked.groups())) == SUBJECTS
+    assert len(np.unique(linked.groups(AREAS))) == AREAS
 
 
 def test_a_large_branch_is_not_divided() -> None:
@@ -224,6 +234,18 @@ def test_a_branch_of_nearly_all_of_its_group_takes_up_the_others(n_small: int, p
     linked = branching.BranchLinks(counts, np.arange(3))
     joined = linked.joined(np.array([7, 7, 8]))
     assert joined.tolist() == [0, part, 2]
+
+
+@pytest.mark.parametrize(("nearly_all", "n_groups"), [(0.9, AREAS), (0.4, 0)])
+def test_the_start_has_no_level_above_a_branch_of_nearly_all_of_its_group(
+    few: None, monkeypatch: pytest.MonkeyPatch, nearly_all: float, n_groups: int
+) -> None:
+    """Each area has two subjects of about equal size: half of the tokens each."""
+    monkeypatch.setattr(branching, "NEARLY_ALL", nearly_all)
+    settings = settings_of(variational, truncation=12, start_iterations=4, trials=0)
+    data = lay_out(corpus_of(COUNTS.toarray().astype(int)), 1)
+    arranged = starts.grouped(SUBJECTS, data, settings, at(0), np.float64)[1]
+    assert (arranged.kind == GROUP).sum() == n_groups
 
 
 def test_a_branch_that_has_a_name_is_in_no_group() -> None:

@@ -89,7 +89,7 @@ def test_no_cut_leaves_a_separator_at_the_end_of_a_line(
 def test_own_words_have_a_labelled_box_in_the_map(
     page: Path, show: Callable[..., Opened], width: int, scheme: str
 ) -> None:
-    """What the parts of the root leave of the map is told, and no column has a gap in it."""
+    """The box names the own words of the root, and no column of the map has a gap."""
     opened = show(page, width, color_scheme=scheme)
     own = opened.page.locator(".picture g.own")
     root = own.filter(has_text="own words of [0]")

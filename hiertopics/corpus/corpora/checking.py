@@ -115,7 +115,7 @@ def check(
 
 
 def _not_followed(advice: tuple[Advice, ...], config: DataConfig) -> tuple[Advice, ...]:
-    """Return the advice without that which the settings follow, or go beyond."""
+    """Return the advice that the settings do not follow yet."""
     return tuple(one for one in advice if one.key is None or not _follows(one, config))
 
 
@@ -142,7 +142,7 @@ def advised(data: DataConfig) -> dict[str, object]:
 def _readable(source: Source) -> tuple[dict[str, Any], Corpus | Vectors]:
     """Return the settings that a corpus needs to be read, and the corpus.
 
-    A folder is read first: to look for its encoding would read every file once more.
+    A folder is read before its encoding is looked for: the search would read every file again.
     """
     if source.format != FOLDER:
         form = settings_found(source)

@@ -1,4 +1,4 @@
-"""The largest of many numbers: the words of a topic, of which a corpus has ten thousands."""
+"""The places of the largest values of a long array, such as the best words of a topic."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from hiertopics.base.arrays import F64, I64
 
 BLOCK = 64
-"""Numbers of which the largest one stands for all, at first."""
+"""Values of a block; the first step compares the largest values of blocks."""
 
 
 def largest(values: F64, n: int) -> I64:
@@ -28,10 +28,10 @@ def largest(values: F64, n: int) -> I64:
 
 
 def _bound(values: F64, n: int) -> float:
-    """Return a number that at least ``n`` of the values reach; NaN if there is none so cheap.
+    """Return a lower bound of the n-th largest value; NaN where blocks give no bound.
 
-    n blocks have a largest value each: the n-th largest of these is reached n times. To partition
-    the values themselves takes forty times as long.
+    Each block has a largest value. At least n values reach the n-th largest of these. A partition
+    of all values takes many times as long.
     """
     n_blocks = len(values) // BLOCK
     if n_blocks < n:

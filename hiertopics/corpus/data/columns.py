@@ -14,7 +14,7 @@ from hiertopics.corpus.data.corpus import Tags
 
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?(?:[T ].*)?")
 _YEAR = re.compile(r"[12]\d{3}(?:\.0+)?")
-"""Years 1000 to 2999; a program that knows missing numbers writes ``1998.0``."""
+"""Years 1000 to 2999; programs with missing numbers write ``1998.0``."""
 
 MONTHS = 36
 """Dates that span at most so many months are binned by month, longer ones by year."""

@@ -40,7 +40,7 @@ OWN_NAMES = {
     "ukrainian": ("українська",),
     "vietnamese": ("việt",),
 }
-"""What languages are called in themselves, and by some neighbours."""
+"""Names of languages in the language itself and in some others, by the English name."""
 
 COMMON: dict[str, tuple[str, ...]] = {
     "english": (
@@ -101,7 +101,7 @@ Languages are called as ``data.stop_words`` calls them.
 
 
 def in_english(name: str) -> str | None:
-    """Return the English name of a language by its own one, such as ``deutsch``; None: unknown."""
+    """Return the English name for a name such as ``deutsch``; None if it is unknown."""
     small = normalize("NFC", name).lower()
     return next((english for english, own in OWN_NAMES.items() if small in own), None)
 

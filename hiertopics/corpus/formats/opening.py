@@ -1,9 +1,9 @@
 """Files as streams of whole lines: plain, gzip or xz, recognised by their first bytes.
 
 A block is (number of its first line, some whole lines), each line ending in one newline, the
-last one included. Windows line ends and a byte order mark are gone; UTF-16 and UTF-32 with such a
-mark are UTF-8 then. Every failure to read is a
-DataError that names the file. A file is opened once, because a pipe cannot be read again.
+last one included. Windows line ends and a byte order mark are removed. UTF-16 and UTF-32 with such
+a mark become UTF-8. Every failure to read is a DataError that names the file. A file is opened
+once, because a pipe cannot be read again.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ MARKS = {
     codecs.BOM_UTF16_LE: "UTF-16-LE",
     codecs.BOM_UTF16_BE: "UTF-16-BE",
 }
-"""First bytes of texts in encodings whose lines do not end in one byte, as Excel writes them."""
+"""First bytes of texts in UTF-16 and UTF-32, which Excel writes, and their codecs."""
 
 SCHEMES = ("http:", "https:", "ftp:", "s3:", "gs:", "hf:")
-"""Beginnings of addresses of files elsewhere."""
+"""Beginnings of addresses on a network."""
 
 PACKED = (".gz", ".xz")
 
@@ -119,8 +119,8 @@ def is_plain(file: IO[bytes]) -> bool:
 def blocks(path: Path, size: int = BLOCK_BYTES, encoding: str | None = None) -> Iterator[Block]:
     """Yield the file as blocks of about ``size`` bytes; see ``blocks_of``.
 
-    A file that begins with a mark of ``MARKS`` comes as UTF-8. Raises DataError where ``encoding``,
-    as of ``decoders``, would read that in another way.
+    A file that begins with a mark of ``MARKS`` is converted to UTF-8. encoding: as ``decoders``
+    takes it; raises DataError if it contradicts the mark.
     """
     with opened(path) as file:
         yield from blocks_of(path, _as_utf8(path, file, encoding), size)
@@ -138,7 +138,7 @@ def _as_utf8(path: Path, file: IO[bytes], encoding: str | None) -> IO[bytes]:
 
 
 class _RecodedStream(io.RawIOBase):
-    """A text of another encoding as a stream of UTF-8; raises DataError at what is no such text."""
+    """A text of another encoding as a stream of UTF-8; raises DataError at other bytes."""
 
     def __init__(self, path: Path, rest: IO[bytes], codec: str) -> None:
         self._path, self._rest, self._codec = path, rest, codec

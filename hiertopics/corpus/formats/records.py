@@ -151,7 +151,7 @@ def values_of(source: Source, field: str) -> Iterator[Any]:
 
 
 def _rows(source: Source, require: Require | None = None) -> Iterator[_Row]:
-    """Yield the rows of a table. require: refuses a record, or a header, that lacks a field."""
+    """Yield the rows of a table. require: raises DataError if a record or header lacks a field."""
     return _READERS[str(source.format)](source, require or _require)
 
 
@@ -386,7 +386,7 @@ def _text_field_hint(source: Source, field: str, values: Mapping[str, Any]) -> s
 
 
 def sampled_rows(source: Source) -> list[Mapping[str, Any]]:
-    """Return the first rows of a table that is a file; as many as can be read."""
+    """Return the first rows of a table, up to the first one that cannot be read; none of a pipe."""
     found: list[Mapping[str, Any]] = []
     if source.path.is_file():
         legible = replace(source, encoding=source.encoding or ANY, metadata=False)
@@ -396,7 +396,7 @@ def sampled_rows(source: Source) -> list[Mapping[str, Any]]:
 
 
 def _no_field(source: Source, values: Mapping[str, Any], line: int | None) -> None:
-    """Ask a record, or a header, for no field."""
+    """Accept a record or a header without any field."""
 
 
 def _lacks_header(source: Source) -> bool:
@@ -570,7 +570,7 @@ def _table_lines(source: Source) -> Iterator[tuple[int, list[str]]]:
 
 
 def _header_hint(source: Source, found: DataError) -> str:
-    """Return the further faults of a header that is not UTF-8, found by reading it all the same."""
+    """Return the further faults of a header that is not UTF-8, which ``ANY`` reads."""
     if source.encoding is not None or not source.path.is_file():
         return ""
     try:

@@ -1,6 +1,6 @@
-"""Which column of a table holds the text, and whether its first line names columns at all.
+"""Guesses from the first rows of a table: the column of the text, and whether there is a header.
 
-Both are guesses from the first rows. They are told, and taken where a user asks for advice.
+Messages name the guesses; ``fit --auto`` takes a clear one.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from statistics import median
 from typing import Any, NamedTuple
 
 SAMPLED = 200
-"""Rows that a guess rests on."""
+"""Most rows that a guess uses."""
 
 CLEAR = 2.0
-"""The column of the text is clear where it has so many times the words of any other one."""
+"""The guess of a column is clear if it has so many times the words of any other column."""
 
 SENTENCE = 4
-"""Words of a cell that is no name of a column."""
+"""Fewest words of a cell that is too long for the name of a column."""
 
 TEXTUAL = (
     *("abstract", "body", "content", "contents", "description", "message", "document", "summary"),
@@ -26,7 +26,7 @@ TEXTUAL = (
 
 
 class Guess(NamedTuple):
-    """The field that seems to hold the text; whether no other one comes near it."""
+    """The field that probably holds the text; whether the guess is clear."""
 
     field: str
     is_clear: bool
@@ -35,8 +35,7 @@ class Guess(NamedTuple):
 def guessed(rows: Sequence[Mapping[str, Any]]) -> Guess | None:
     """Return the field with the longest texts by the median of their words; None if there is none.
 
-    A field of single words or of numbers is none: it names, dates or counts documents. Of equal
-    ones the first of ``TEXTUAL`` is taken.
+    Numbers count as no words. Among fields of equal length the first of ``TEXTUAL`` is taken.
     """
     fields = dict.fromkeys(field for row in rows for field in row)
     sizes = {field: median(n_words(row.get(field)) for row in rows) for field in fields}
@@ -54,7 +53,7 @@ def _rank(field: str) -> int:
 
 
 def n_words(value: Any) -> int:
-    """Return the words of a value, 0 for numbers; of a script without blanks half its letters."""
+    """Return the number of words of a value, 0 for numbers; half the letters without blanks."""
     if not isinstance(value, str) or _is_number(value):
         return 0
     words = len(value.split())
@@ -70,10 +69,10 @@ def _is_number(value: str) -> bool:
 
 
 def has_header(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Tell whether the first line of a table names its columns, or is a row like the others.
+    """Tell whether the first line of a table names its columns.
 
-    It is a row if the cell above the longest texts has two words or more, and a cell is a
-    sentence, or a number above numbers.
+    It is a row like the others if the cell above the longest texts has two words or more, and one
+    of its cells has ``SENTENCE`` words or is a number above numbers.
     """
     guess = guessed([dict(zip(map(str, range(len(row))), row, strict=False)) for row in rows])
     if guess is None or n_words(header[int(guess.field)]) < 2:

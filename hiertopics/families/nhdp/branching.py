@@ -51,8 +51,9 @@ FASTER = 5
 
 
 LARGE, MOST_GROUPS = 1.5, 8
-"""A group of several branches that holds more than ``LARGE`` times the tokens of the mean group is
-divided, as long as there are fewer than ``MOST_GROUPS``: a reader finds no one subject in it."""
+"""A group of several branches is divided if it holds more than ``LARGE`` times the tokens of the
+mean group and there are fewer than ``MOST_GROUPS``: readers find several subjects in such a
+group."""
 
 NEARLY_ALL = 0.9
 """A branch that holds so much of the tokens of its group takes up the other branches of the group:
@@ -273,10 +274,10 @@ class BranchLinks:
         return found
 
     def joined(self, group: I64) -> I64:
-        """Return the branch that each branch is part of, int64 [n_branches], mostly itself.
+        """Return the branch that takes up each branch, int64 [n_branches]; mostly itself.
 
-        group: int64 [n_branches], of each branch. In a group of which one branch holds
-        ``NEARLY_ALL``, all are part of that branch.
+        group: int64 [n_branches], the group of each branch. If one branch holds ``NEARLY_ALL`` of
+        the tokens of its group, it takes up all branches of the group (theory/nhdp 6.1).
         """
         found = np.arange(self._n_branches)
         share = np.zeros(self._n_branches)
@@ -292,9 +293,10 @@ class BranchLinks:
 def divided(group: I64, places: F64, share: F64) -> I64:
     """Return the groups after large ones were divided, int64 [n].
 
-    The largest group is divided into the two that the linkage joined last, then the largest of all
-    again. group: int64 [n], of each branch, numbered from 0; places: float64 [n, k]; share:
-    float64 [n], of the tokens.
+    The largest group of several branches is divided into the two that Ward's linkage joined last,
+    and so on while it holds more than ``LARGE`` times the tokens of the mean of the first groups
+    (theory/nhdp 6.1). group: int64 [n], the group of each branch, numbered from 0; places: float64
+    [n, k]; share: float64 [n], of the tokens.
     """
     group, most = group.copy(), LARGE / (group.max(initial=0) + 1)
     while group.max(initial=0) + 1 < MOST_GROUPS:

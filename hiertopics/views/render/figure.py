@@ -339,7 +339,7 @@ def _lines(
 def _units(text: str, fits: Callable[[str, int], bool]) -> Iterator[str]:
     """Yield units that no line divides: a part of a name with the separator before it, or a word.
 
-    A line begins with what stands between parts, and none ends with it: that would look cut. fits:
+    A separator begins a line and never ends one: a separator at the end would look cut. fits:
     whether a text has room on a line, by its number. Only the first part stands on the first line
     in any case.
     """

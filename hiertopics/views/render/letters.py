@@ -52,7 +52,7 @@ def _width(letter: str, widths: tuple[int, ...]) -> int:
 def shortened(text: str, room: float, *, bold: bool) -> str:
     """Return as much of a text as there is room for, with a mark where it is cut; "" if nothing.
 
-    What stands between parts of a name, and blanks, do not stand before the mark.
+    Blanks and separators of parts before the mark are removed.
     """
     if text_width(text, bold=bold) <= room:
         return text

@@ -184,7 +184,7 @@ def _entries_of_block(own: sparse.csr_array, most: int) -> ShareEntries:
     has_others = np.bincount(doc[whole >= SMALLEST], minlength=own.shape[0]) > 0
     some = np.flatnonzero((whole >= SMALLEST) | ~has_others[doc])
     order = some[np.lexsort((own.indices[some], -own.data[some], doc[some]))]
-    first = np.concatenate([[0], np.cumsum(np.bincount(doc[some], minlength=own.shape[0]))])
+    first = ends_of(np.bincount(doc[some], minlength=own.shape[0]))
     rank = np.arange(len(order)) - first[doc[order]]
     kept = np.sort(order[(rank == 0) | ((rank < most) & (whole[order] >= SMALLEST))])
     n = np.bincount(doc[kept], minlength=own.shape[0])

@@ -351,7 +351,7 @@ class _Gathering:
         self._put(box, "comparison", plans, "the comparison is left out")
 
     def _first(self, n_docs: int) -> I64:
-        """Return the documents that are among so many first ones of any node; kept for later."""
+        """Return the documents that are among the first ``n_docs`` of any node; they are cached."""
         if n_docs not in self._firsts:
             self._firsts[n_docs] = leading(self.placed.shares, n_docs)
         return self._firsts[n_docs]

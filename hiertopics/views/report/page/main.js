@@ -185,7 +185,7 @@ class Page {
       docs.length > 0 && longList("Documents found", docs.length, ROW, (i) => documentRow(this, docs[i], null, this.data.docs.home[docs[i]], this.terms)) || "");
   }
 
-  /** Tell of how many documents a search looks into the texts; "" where it does of all. */
+  /** Return a sentence on the number of documents whose texts the page has; "" if it has all. */
   textsHere() {
     const { data } = this;
     if (!data.docs || data.tree.values === "loading" || !this.isWhole) return "";

@@ -54,12 +54,12 @@ function widthOf(text, isBold) {
   return pen.measureText(text).width;
 }
 
-/** Return what a line holds whole: a part of a name behind what stands before it, or a word. */
+/** Return units that no line divides: a part of a name with the separator before it, or a word. */
 function units(text, fits) {
   const parts = text.split(BETWEEN).map((part, i) => (i ? BETWEEN.trimStart() : "") + part);
   return parts.flatMap((part) => {
     if (parts.length > 1 && fits(part)) return [part];
-    // A line begins with what stands between parts, and none ends with it: that would look cut.
+    // A separator begins a line and never ends one: a separator at the end would look cut.
     return part.match(/(?:^· )?[^ ]+/g) || [part];
   });
 }
@@ -338,7 +338,7 @@ class TopicMap {
     }
   }
 
-  /** Fill what the children of a node leave: it is no topic, and pale in the hue of its branch. */
+  /** Draw the box of the rest of a node beside its children: pale, in the hue of its branch. */
   placeOwn(node, x, y, high, page) {
     if (high < LEAST_OWN) return;
     const { data } = this;
@@ -349,7 +349,7 @@ class TopicMap {
       this.faintBox(node, x, y, page.right - x, high, page, text)));
   }
 
-  /** Return what a box that is no topic is drawn with. */
+  /** Return the shapes of a box that is no topic. */
   faintBox(node, x, y, wide, high, page, text) {
     const room = wide - 14;
     return [
