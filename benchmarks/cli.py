@@ -114,6 +114,23 @@ def tour(output: Path) -> None:
         click.echo(f"{output / made.name}: {made.n_docs:,} documents, sha256 {made.sha256}, {same}")
 
 
+@cli.command("labelled")
+@click.option("-o", "--output", type=options.NEW_FOLDER, required=True, help="Folder of the files.")
+def labelled(output: Path) -> None:
+    """Make two corpora with label paths: the kernel's documentation, and Java's classes."""
+    from benchmarks import labelled as corpora
+
+    expected = {corpus.name: corpus.sha256 for corpus in corpora.LABELLED}
+    try:
+        for made in corpora.build(output):
+            same = "as it was" if made.sha256 == expected[made.name] else "another one"
+            click.echo(
+                f"{output / made.name}.ldac: {made.n_docs:,} documents, sha256 {made.sha256}, {same}"
+            )
+    except RuntimeError as error:
+        raise click.UsageError(str(error)) from error
+
+
 @cli.command("images")
 @click.argument("images", type=options.FILE)
 @click.argument("bits", type=options.FILE)

@@ -7,7 +7,6 @@ What runs in the processes that ``systems`` starts. A tree is written as the npz
 from __future__ import annotations
 
 import gzip
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +16,7 @@ from scipy import sparse
 
 from benchmarks import scorer
 from benchmarks.peers import PEERS, train
+from benchmarks.plain_words import LEAST_TOKENS, with_plain_words, write_labelled
 from benchmarks.splits import split_corpus
 from benchmarks.systems import paths_of
 from benchmarks.tomotopy_tree import Pachinko, TomotopyTree
@@ -29,7 +29,6 @@ from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.shuffling import shuffle
 from hiertopics.corpus.data.treeshares import linkage_tree
 from hiertopics.corpus.formats.othermodels import parts_of_scikit_learn
-from hiertopics.corpus.formats.words import stop_words
 from hiertopics.corpus.formats.writing import write_corpus
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.tasks.hierarchy import singular_rows
@@ -44,8 +43,6 @@ TOP = {
 }
 """Subjects of newsgroups that are not called by the beginning of their name."""
 
-WORD = re.compile(r"[A-Za-z]{3,}")
-LEAST_DOCS, MOST_DOCS, LEAST_TOKENS = 10, 0.3, 10
 HALVES = {"news": 0, "rest": 1}
 """Which of every two documents a corpus has."""
 
@@ -73,19 +70,14 @@ def write_half(data: Path, name: str, path: Path) -> int:
     beside it.
     """
     corpus = load_corpus(DataConfig(corpus=str(data / GROUPS)))
-    docs = np.bincount(corpus.counts.indices, minlength=corpus.n_words)
-    stopped = stop_words("english")
-    often = (docs >= LEAST_DOCS) & (docs <= MOST_DOCS * corpus.n_docs)
-    plain = [bool(WORD.fullmatch(word)) and word.lower() not in stopped for word in corpus.vocab]
-    corpus = corpus.with_words(np.flatnonzero(often & np.array(plain)))
+    corpus = with_plain_words(corpus)
     full = np.flatnonzero(corpus.doc_lengths >= LEAST_TOKENS)[HALVES[name] :: 2]
     half = corpus.select(full)
-    write_corpus(Corpus(half.counts, half.vocab), path)
     labels = _lines(data / "20newsgroups/20news-train.labels.gz")
     names = dict(line.split("\t") for line in _lines(data / "20newsgroups/20news.labelmap.tsv"))
     told = [names[labels[doc]] for doc in full.tolist()]
-    paths = [f"{TOP.get(group, _subject(group))}/{group}\n" for group in told]
-    path.with_suffix(".paths").write_text("".join(paths), encoding="utf-8")
+    paths = [f"{TOP.get(group, _subject(group))}/{group}" for group in told]
+    write_labelled(half, paths, path)
     return half.n_docs
 
 

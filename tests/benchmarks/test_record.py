@@ -26,6 +26,7 @@ from benchmarks import (
     record_pages,
     record_store,
     record_table,
+    plain_words,
     tree_makers,
 )
 from benchmarks.process import ROOT, CommandFailed, OutOfTime
@@ -425,8 +426,8 @@ def test_a_cut_linkage_has_the_clusters_of_the_linkage() -> None:
 
 def test_halves_of_newsgroups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Six documents: one has too few tokens; a stop word, a number, a rare and a common word go."""
-    monkeypatch.setattr(tree_makers, "LEAST_DOCS", 2)
-    monkeypatch.setattr(tree_makers, "MOST_DOCS", 0.9)
+    monkeypatch.setattr(plain_words, "LEAST_DOCS", 2)
+    monkeypatch.setattr(plain_words, "MOST_DOCS", 0.9)
     folder = tmp_path / "20newsgroups"
     folder.mkdir()
     vocab = ["bread", "the", "ab1", "once", "goal", "all"]
