@@ -124,9 +124,8 @@ def labelled(output: Path) -> None:
     try:
         for made in corpora.build(output):
             same = "as it was" if made.sha256 == expected[made.name] else "another one"
-            click.echo(
-                f"{output / made.name}.ldac: {made.n_docs:,} documents, sha256 {made.sha256}, {same}"
-            )
+            file = output / f"{made.name}.ldac"
+            click.echo(f"{file}: {made.n_docs:,} documents, sha256 {made.sha256}, {same}")
     except RuntimeError as error:
         raise click.UsageError(str(error)) from error
 

@@ -69,8 +69,20 @@ def java_path(page: PurePosixPath) -> str | None:
 
 
 LABELLED = (
-    Labelled("kernel", Package("linux-doc-6.1", "6.1.176-1"), kernel_path, 1, ""),
-    Labelled("java", Package("openjdk-17-doc", "17.0.19+10-1~deb12u2"), java_path, 2, ""),
+    Labelled(
+        "kernel",
+        Package("linux-doc-6.1", "6.1.176-1"),
+        kernel_path,
+        1,
+        "63d6903059af5944bbbb322ba0777cd46c61121d34f2be51c84a286324875405",
+    ),
+    Labelled(
+        "java",
+        Package("openjdk-17-doc", "17.0.19+10-1~deb12u2"),
+        java_path,
+        2,
+        "e470d6780ab066920df436e30bbd98621b3abb09048a2430053a39ce87470c15",
+    ),
 )
 
 

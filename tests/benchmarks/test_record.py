@@ -20,13 +20,13 @@ from click.testing import CliRunner, Result
 from scipy.cluster.hierarchy import fcluster, linkage
 
 from benchmarks import (
+    plain_words,
     process,
     record,
     record_page,
     record_pages,
     record_store,
     record_table,
-    plain_words,
     tree_makers,
 )
 from benchmarks.process import ROOT, CommandFailed, OutOfTime

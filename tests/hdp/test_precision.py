@@ -9,11 +9,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hdp_cases import SECOND_ORDER, VARIATIONAL, begin, perplexity, planted, word_chances
-from stepping import advance, at, settings_of
+from hdp_cases import (
+    SECOND_ORDER,
+    VARIATIONAL,
+    ZERO_ORDER,
+    begin,
+    perplexity,
+    planted,
+    word_chances,
+)
+from stepping import advance, at, corpus_of, settings_of
 
 from hiertopics.base.errors import NumericalError
 from hiertopics.families.flat import variational
+from hiertopics.families.hdp.variational import cvb0
 from hiertopics.papers import hdp_second_order as second_order
 
 TEXT = planted(71, n_docs=200, n_words=150, n_topics=8, length=60)
@@ -58,3 +67,26 @@ def test_too_large_a_drift_is_an_error(backend: Any) -> None:
     state.n_k[0] += 0.01 * TEXT.train.n_tokens
     with pytest.raises(NumericalError, match="drifted"):
         backend.step(state, data, settings, at(10))
+
+
+@pytest.mark.parametrize("backend", ZERO_ORDER)
+def test_rounding_in_a_long_document_is_no_fault(
+    backend: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """9.3: a document of 400,000 tokens in 20,000 pairs rounds its counts at each pair."""
+    rng = np.random.default_rng(0)
+    rows = [rng.poisson(20, 20_000), *(rng.random((20, 20_000)) < 0.01)]
+    settings = settings_of(backend, truncation=3)
+    state, data = begin(backend, corpus_of(rows), settings, dtype=np.float32)
+    monkeypatch.setattr(variational, "MAX_DRIFT", 1e-4)
+    state = advance(backend, state, data, settings, 9)
+    state, info = backend.step(state, data, settings, at(10))
+    assert info.drift > variational.MAX_DRIFT
+    bound = variational.rounding(data, np.float32) / data.doc_lengths.sum()
+    assert info.drift < bound < 0.02
+
+
+def test_what_rounding_can_do_is_in_proportion_to_pairs_and_tokens() -> None:
+    """9.3: sums over documents of pairs times tokens, ten sweeps, half a unit in the last place."""
+    _, data = begin(cvb0, corpus_of([[3, 0, 1], [0, 2, 0]]), settings_of(cvb0, truncation=2))
+    assert variational.rounding(data, np.float32) == 10 * 2.0**-24 * (3 * 4 + 2 * 2)

@@ -41,7 +41,10 @@ RowsOfPairs = Callable[[InCells, Any, int, int], Table]
 """From a piece, a message and a range of its documents to q(z) of their pairs [n, T]."""
 
 RECOUNT_EVERY = 10
+
 MAX_DRIFT = 1e-3
+"""Drift of a topic's total between two recounts that is no fault, as a share of the tokens, besides
+that of rounding (theory/hdp 9.3)."""
 
 
 class Local(NamedTuple):
@@ -321,11 +324,31 @@ def recount(state: Responsibilities, data: Data, visit: Visit | None = None) -> 
         take_turns(state.local, visit or recount_block, turn, (state.n_wk,), data.word_bounds)
     before = state.n_k
     state.n_k = np.sum(state.local.ask(_totals, None), axis=0)
+    return drift_undone(before, state.n_k, data, state.n_wk.dtype)
+
+
+def drift_undone(before: F64, after: F64, data: Data, dtype: DTypeLike) -> float:
+    """Return the largest drift of a total that a recount undid, as a share of the tokens.
+
+    before, after: float64 [T], the totals; before is 0 where nothing was counted yet. dtype: of
+    the counts by document. Raises NumericalError where the drift is too large (theory/hdp 9.3).
+    """
     n_tokens = max(float(data.doc_lengths.sum()), 1.0)
-    drift = float(np.abs(state.n_k - before).max(initial=0.0) / n_tokens)
-    if before.any() and drift > MAX_DRIFT:
+    drift = float(np.abs(after - before).max(initial=0.0) / n_tokens)
+    if before.any() and drift > MAX_DRIFT + rounding(data, dtype) / n_tokens:
         raise NumericalError(f"the topic counts drifted by {drift:.1e} of the tokens")
     return drift
+
+
+def rounding(data: Data, dtype: DTypeLike) -> float:
+    """Return a bound of the tokens by which rounding moves a total between two recounts.
+
+    Each pair of a document rounds n_dk once a sweep, by at most half a unit in its last place
+    (theory/hdp 9.3).
+    """
+    half = float(np.finfo(dtype).eps) / 2
+    lengths = data.doc_lengths.astype(np.float64)
+    return RECOUNT_EVERY * half * float((np.minimum(lengths, data.n_words) * lengths).sum())
 
 
 def recount_block(

@@ -10,12 +10,11 @@ from numpy.typing import DTypeLike
 
 from hiertopics.base.arrays import F64, I32, Floats
 from hiertopics.base.axes import POSITIVE, Axes, require_parents
-from hiertopics.base.errors import NumericalError
 from hiertopics.contract import Context, Pieces, Settings
 from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.families.flat.burst_kernels import TableRule
 from hiertopics.families.flat.layout import BlockInput, Data, Piece, take_turns
-from hiertopics.families.flat.variational import MAX_DRIFT, recount_is_due, require_sound
+from hiertopics.families.flat.variational import drift_undone, recount_is_due, require_sound
 from hiertopics.families.nhdp import document_kernels, sweep_kernels
 from hiertopics.families.nhdp.lane_kernels import most_columns, room_for_places
 from hiertopics.families.nhdp.layout import Ancestry, AnyLocal, BurstyLocal, Local, shape_of
@@ -176,11 +175,7 @@ def recount(state: State, data: Data) -> float:
         take_turns(state.local, _recount, turn, (state.n_wk,), data.word_bounds)
     before = state.n_k
     state.n_k = np.sum(state.local.ask(_totals, len(before)), axis=0)
-    n_tokens = max(float(data.doc_lengths.sum()), 1.0)
-    drift = float(np.abs(state.n_k - before).max(initial=0.0) / n_tokens)
-    if before.any() and drift > MAX_DRIFT:
-        raise NumericalError(f"the topic counts drifted by {drift:.1e} of the tokens")
-    return drift
+    return drift_undone(before, state.n_k, data, state.n_wk.dtype)
 
 
 def _recount(
