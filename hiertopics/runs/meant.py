@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hiertopics.base.errors import UsageError
 from hiertopics.base.visible import typed
-from hiertopics.corpus.formats.records import SUFFIXES
+from hiertopics.corpus.formats.plaintexts import SUFFIXES
 from hiertopics.corpus.formats.source import FOLDER
 from hiertopics.corpus.formats.table import format_of
 from hiertopics.runs.manifest import MANIFEST, has_manifest

@@ -28,10 +28,11 @@ from hiertopics.corpus.data import (
     default_vocab,
     in_memory,
 )
+from hiertopics.corpus.formats.plaintexts import PLAIN
 from hiertopics.corpus.formats.reading import refuse_documents
-from hiertopics.corpus.formats.records import PLAIN, TABLES
 from hiertopics.corpus.formats.source import FIELDS, FORM, WORDING
 from hiertopics.corpus.formats.table import FORMATS, format_of
+from hiertopics.corpus.formats.tablerows import TABLES
 from hiertopics.corpus.formats.trust import trust
 from hiertopics.corpus.formats.words import (
     JoinedWords,

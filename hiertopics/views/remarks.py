@@ -21,8 +21,9 @@ from hiertopics.corpus.data import ROOT, Tags, Tree
 from hiertopics.corpus.data.columns import is_time
 from hiertopics.corpus.data.treeshares import main_topics
 from hiertopics.corpus.formats.opening import require_file
-from hiertopics.corpus.formats.records import TABLES, column_of, table_form
+from hiertopics.corpus.formats.records import column_of, table_form
 from hiertopics.corpus.formats.sidefiles import read_tags
+from hiertopics.corpus.formats.tablerows import TABLES
 from hiertopics.runs.rundir import RunDir
 
 ENTRIES = 1 << 22

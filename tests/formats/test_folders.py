@@ -12,7 +12,7 @@ import pytest
 
 from hiertopics.base.errors import DataError
 from hiertopics.corpus.corpora.checking import advised, check
-from hiertopics.corpus.formats import records
+from hiertopics.corpus.formats import plaintexts
 from hiertopics.corpus.formats.opening import lines
 from hiertopics.corpus.formats.reading import read_corpus
 from hiertopics.corpus.formats.source import Source
@@ -168,7 +168,7 @@ def times_read(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         times[path.name] += 1
         yield from lines(path, **given)
 
-    monkeypatch.setattr(records, "lines", counted)
+    monkeypatch.setattr(plaintexts, "lines", counted)
     return times
 
 

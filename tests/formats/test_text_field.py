@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from spoilt import Put
 
 from hiertopics.base.errors import DataError
 from hiertopics.corpus.corpora.checking import advised
+from hiertopics.corpus.formats.guesses import settings_found
 from hiertopics.corpus.formats.reading import read_corpus
 from hiertopics.corpus.formats.source import Source
 from hiertopics.corpus.formats.textfield import Guess, guessed, has_header, n_words
@@ -70,15 +72,15 @@ def test_a_first_line_under_it_all_is_a_header() -> None:
 def tables(put: Put) -> dict[str, Path]:
     """Return tables whose text is the second column, by their form."""
     rows = [("p1-p2-p3-p4-p5-p6-p7", title, 1990) for title in TITLES * 8]
-    csv = "".join(f"{name},{title},{year}\n" for name, title, year in rows)
+    cells = "".join(f"{name},{title},{year}\n" for name, title, year in rows)
     objects = [dict(zip(("id", "titel", "jahr"), row, strict=True)) for row in rows]
     return {
-        "csv": put("a.csv", "id,titel,jahr\n" + csv),
-        "semicolons": put("b.csv", ("id,titel,jahr\n" + csv).replace(",", ";")),
-        "tsv": put("a.tsv", ("id,titel,jahr\n" + csv).replace(",", "\t")),
+        "csv": put("a.csv", "id,titel,jahr\n" + cells),
+        "semicolons": put("b.csv", ("id,titel,jahr\n" + cells).replace(",", ";")),
+        "tsv": put("a.tsv", ("id,titel,jahr\n" + cells).replace(",", "\t")),
         "jsonl": put("a.jsonl", "".join(json.dumps(one) + "\n" for one in objects)),
         "json": put("a.json", json.dumps(objects)),
-        "no header": put("c.csv", csv),
+        "no header": put("c.csv", cells),
     }
 
 
@@ -102,6 +104,21 @@ def test_a_table_without_header_is_told(tables: dict[str, Path], call: Callable[
     assert done.code == 0 and "auto: data.text_field=1" in done.err
     assert "text_field: '1'" in Path("run/config.yaml").read_text()
     assert "document" in Path("run/vocab.txt").read_text().split()
+
+
+def test_all_guesses_read_the_first_rows_once(
+    tables: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+    reader = csv.reader
+
+    def counted(*args: Any, **options: Any) -> Any:
+        calls.append(args)
+        return reader(*args, **options)
+
+    monkeypatch.setattr("csv.reader", counted)
+    assert settings_found(Source(tables["no header"], "csv")) == {"text_field": "1"}
+    assert len(calls) == 1
 
 
 def test_auto_leaves_a_choice_that_is_not_clear(put: Put, call: Callable[..., Any]) -> None:

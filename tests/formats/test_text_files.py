@@ -13,8 +13,8 @@ from hiertopics.base.errors import DataError, UsageError
 from hiertopics.corpus.corpora.checking import check
 from hiertopics.corpus.corpora.inmemory import as_corpus
 from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.formats.guesses import settings_found
 from hiertopics.corpus.formats.reading import read_corpus
-from hiertopics.corpus.formats.records import settings_found
 from hiertopics.corpus.formats.source import Source
 
 Put = Callable[[str, str | bytes], Path]

@@ -17,8 +17,10 @@ from hiertopics.corpus.corpora.advising import Advice, advise, advise_on_lines, 
 from hiertopics.corpus.corpora.section import data_section
 from hiertopics.corpus.data import Corpus, Vectors
 from hiertopics.corpus.data.shape import marks_of, shape_of
+from hiertopics.corpus.formats.guesses import settings_found
+from hiertopics.corpus.formats.plaintexts import holds_pages
 from hiertopics.corpus.formats.reading import read_counts, read_resolved, resolve
-from hiertopics.corpus.formats.records import holds_pages, records, settings_found
+from hiertopics.corpus.formats.records import records
 from hiertopics.corpus.formats.sidefiles import read_tags, read_vocabulary
 from hiertopics.corpus.formats.source import FOLDER, Source, names_columns
 from hiertopics.corpus.formats.table import FORMATS

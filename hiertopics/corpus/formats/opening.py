@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from hiertopics.base.errors import DataError, UsageError
-from hiertopics.corpus.formats.source import Report, refuse
+from hiertopics.corpus.formats.source import Report, Source, refuse
 
 BLOCK_BYTES = 1 << 18
 LONGEST_LINE = 1 << 26
@@ -39,6 +39,15 @@ SCHEMES = ("http:", "https:", "ftp:", "s3:", "gs:", "hf:")
 """Beginnings of addresses on a network."""
 
 PACKED = (".gz", ".xz")
+
+OLDER_ENCODING = "cp1252"
+MIXED = f"utf-8,{OLDER_ENCODING}"
+"""The value of data.encoding that reads files of both encodings, line by line."""
+ANY = "utf-8,latin-1"
+"""The value of data.encoding that reads lines of any bytes."""
+CONVERT = "convert it first"
+ENCODING = f"name its encoding, as -s data.encoding={OLDER_ENCODING}, or {CONVERT}"
+"""What to do about a raw text in another encoding than the settings say."""
 
 Block = tuple[int, bytes]
 
@@ -203,9 +212,6 @@ def without_blank_end(blocks: Iterable[Block]) -> Iterator[Block]:
             held += n_blank
 
 
-CONVERT = "convert it first"
-
-
 def lines(
     path: Path, report: Report = refuse, encoding: str | None = None, advice: str = CONVERT
 ) -> Generator[str, None, None]:
@@ -223,6 +229,11 @@ def rows(
     """Yield the lines of a text file, as ``lines`` does, without the blank ones at its end."""
     found = without_blank_end(blocks(path, encoding=encoding))
     return decoded_lines(path, found, report, encoding, advice)
+
+
+def text_rows(source: Source) -> Iterator[str]:
+    """Yield the lines of a raw text, as ``rows`` does, in the encoding of its source."""
+    return rows(source.path, encoding=source.encoding, advice=ENCODING)
 
 
 def decoded_lines(

@@ -13,13 +13,8 @@ from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.formats.counting import CountedPairs
 from hiertopics.corpus.formats.drafts import CorpusDraft, CorpusFacts
 from hiertopics.corpus.formats.metadata import Metadata, names_in, naming_column
-from hiertopics.corpus.formats.records import (
-    is_missing,
-    left_aside_note,
-    missing_note,
-    naming_note,
-    records,
-)
+from hiertopics.corpus.formats.plaintexts import left_aside_note
+from hiertopics.corpus.formats.records import is_missing, records
 from hiertopics.corpus.formats.sidefiles import TagTable, encodes
 from hiertopics.corpus.formats.source import FOLDER, Source
 from hiertopics.corpus.formats.words import Cut, analyser, count_vectorizer, cutter, find_phrases
@@ -114,12 +109,16 @@ def _notes(
     source: Source | None, named_by: str | None, n_missing: int, n_docs: int
 ) -> tuple[str, ...]:
     """Return a reader's notes on texts. source: None where they come from no file."""
-    notes = () if named_by is None else (naming_note(named_by),)
+    notes = []
+    if named_by is not None:
+        other = "(data.id_field takes another)"
+        notes.append(f"documents are called by the field {named_by!r} {other}")
     if n_missing:
-        notes = (*notes, missing_note(n_missing, n_docs))
+        why = "(an empty cell, NaN or null)"
+        notes.append(f"{n_missing} of {n_docs} documents have no text {why}")
     if source is not None and source.format == FOLDER:
-        notes = (*notes, *left_aside_note(source.path))
-    return notes
+        notes += left_aside_note(source.path)
+    return tuple(notes)
 
 
 class _DocumentBuffer:

@@ -1,0 +1,123 @@
+"""Guesses of settings that a raw text needs: its delimiter, its encoding, the field of its text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import islice
+from typing import Any, NamedTuple, TypeVar
+
+from hiertopics.base.errors import DataError
+from hiertopics.corpus.formats.opening import ANY, ENCODING, MIXED, OLDER_ENCODING, rows
+from hiertopics.corpus.formats.plaintexts import is_read, texts_in
+from hiertopics.corpus.formats.source import FOLDER, Source
+from hiertopics.corpus.formats.tablerows import (
+    DEFAULT_TEXT_FIELD,
+    TABLES,
+    rows_of_lines,
+    table_lines,
+    table_rows,
+)
+from hiertopics.corpus.formats.textfield import SAMPLED, Guess, guessed, has_header
+
+T = TypeVar("T")
+
+DELIMITERS = {";": "';'", "\t": "tab", "|": "'|'"}
+"""Delimiters other than the comma, and the name of each as a value of ``data.delimiter``."""
+
+
+class Sample(NamedTuple):
+    """The first rows of a table, up to the first one that cannot be read; none of a pipe.
+
+    lacks_header: the first line seems to be a row like the others.
+    """
+
+    rows: Sequence[Mapping[str, Any]]
+    lacks_header: bool
+
+    @property
+    def guess(self) -> Guess | None:
+        """The field that probably holds the text."""
+        return guessed(self.rows)
+
+    def column(self, field: str) -> str:
+        """Return the number of a field's column, from 0, as a setting names it."""
+        return str(list(self.rows[0]).index(field))
+
+
+def sample(source: Source) -> Sample:
+    """Return the first ``SAMPLED`` rows of a table, which is read once."""
+    if not source.path.is_file():
+        return Sample((), False)
+    legible = replace(source, encoding=source.encoding or ANY, metadata=False)
+    if source.format not in ("csv", "tsv"):
+        found = table_rows(legible, whole=False)
+        return Sample([row.values for row in _readable(found, SAMPLED)], False)
+    lines = _readable(table_lines(legible), SAMPLED + 1)
+    cells = [row for _, row in lines[:SAMPLED]]
+    lacks_header = not source.fields and len(cells) > 1 and not has_header(cells[0], cells[1:])
+    found = rows_of_lines(legible, lines)
+    return Sample([row.values for row in _readable(found, SAMPLED)], lacks_header)
+
+
+def _readable(found: Iterator[T], most: int) -> list[T]:
+    """Return the first ``most`` of what a reader yields, up to the first one that it refuses."""
+    read: list[T] = []
+    with suppress(DataError):
+        read.extend(islice(found, most))
+    return read
+
+
+def settings_found(source: Source) -> dict[str, Any]:
+    """Return values of ``delimiter``, ``encoding`` and ``text_field`` that a raw text needs.
+
+    They are those that the messages about its header and its bytes name; the field only where it
+    is clear. A text file without columns, or a folder of texts, needs an encoding alone, and a file
+    that cannot be read nothing.
+    """
+    if source.format == FOLDER and source.encoding is None and source.path.is_dir():
+        try:
+            texts = texts_in(source.path)
+        except DataError:
+            return {}
+        read = all(is_read(path, None) for path in texts if path.is_file())
+        return {} if read else {"encoding": MIXED}
+    if not source.path.is_file():
+        return {}
+    found: dict[str, Any] = {}
+    if source.format == "csv" and not (source.text_field or "").isdigit():
+        try:
+            header = next(rows(source.path, encoding=ANY, advice=ENCODING), "")
+        except DataError:
+            return {}
+        mark = None if "," in header else other_delimiter(source, header)
+        if mark is not None and header != source.text_field:
+            found["delimiter"] = DELIMITERS[mark].strip("'")
+    if (
+        source.format in ("csv", "tsv", "lines", "paragraphs")
+        and source.encoding is None
+        and not is_read(source.path, None)
+    ):
+        found["encoding"] = OLDER_ENCODING
+    if (field := _text_field_found(replace(source, **found))) is not None:
+        found["text_field"] = field
+    return found
+
+
+def other_delimiter(source: Source, row: str) -> str | None:
+    """Return the delimiter of a header that no comma divides; None if it has no known one."""
+    if source.format != "csv" or source.delimiter is not None:
+        return None
+    return next((mark for mark in DELIMITERS if mark in row), None)
+
+
+def _text_field_found(source: Source) -> str | None:
+    """Return the field that holds the text of a table, where it is clear and nobody named one."""
+    if source.format not in TABLES or source.text_field is not None:
+        return None
+    found = sample(source)
+    guess = found.guess
+    if guess is None or not guess.is_clear or DEFAULT_TEXT_FIELD in found.rows[0]:
+        return None
+    return found.column(guess.field) if found.lacks_header else guess.field

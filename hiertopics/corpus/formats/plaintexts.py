@@ -1,0 +1,160 @@
+"""Raw text without fields: a folder of texts, the lines or the paragraphs of a text file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from hiertopics.base.errors import DataError, UsageError
+from hiertopics.base.visible import in_letters
+from hiertopics.corpus.formats.counting import shown
+from hiertopics.corpus.formats.html import main_text_of_html, text_of_html
+from hiertopics.corpus.formats.opening import ENCODING, MIXED, lines, text_rows
+from hiertopics.corpus.formats.source import FOLDER, Source
+
+HTML = (".html", ".htm")
+SUFFIXES = ((".txt",), (*HTML, ".md", ".rst"))
+"""Suffixes of texts in a folder; the second group counts if no file has a suffix of the first."""
+NOT_READ = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".pdf", ".docx", ".gz")
+"""Suffixes of files that may hold documents, too, but are not read in a folder of texts."""
+NAMED = 3
+"""Files that a message names, of those with the same fault."""
+
+
+class Record(NamedTuple):
+    """One document before it is cut into words; None for fields that were not asked for.
+
+    A document without text has the empty one, and ``missing`` is set.
+    """
+
+    text: str
+    doc_id: str | None = None
+    groups: Sequence[str] | None = None
+    labels: Sequence[str] | None = None
+    others: Mapping[str, Any] = MappingProxyType({})
+    """Values of its other fields, by field; None where a field has no value."""
+    named_by: str | None = None
+    """The field that ``doc_id`` comes from, where none was asked for."""
+    missing: bool = False
+
+
+def _folder(source: Source) -> Iterator[Record]:
+    _refuse_fields(source, "a folder of text files")
+    found = {path.relative_to(source.path).as_posix(): path for path in texts_in(source.path)}
+    text_of_page = main_text_of_html if source.html == "main" else text_of_html
+    names = sorted(found)
+    for place, name in enumerate(names):
+        if not found[name].is_file():  # a pipe or a device may never end
+            raise DataError(found[name], "is no regular file; take it out of the folder")
+        suffix = Path(name).suffix
+        try:
+            text = "\n".join(lines(found[name], encoding=source.encoding, advice=ENCODING))
+        except DataError as error:
+            later = [found[name] for name in names[place + 1 :]]
+            raise _of_all_files(error, source, [found[name], *later], len(names)) from None
+        called = in_letters(name.removesuffix(suffix))
+        yield Record(text_of_page(text) if suffix in HTML else text, called)
+
+
+def _of_all_files(
+    error: DataError, source: Source, paths: Sequence[Path], n_files: int
+) -> DataError:
+    """Return the error of a file in another encoding with the number of such files of a folder.
+
+    paths: the file, and those after it; the files before it are in the encoding.
+    """
+    fault, ends, _ = error.what.partition(f"; {ENCODING}")
+    if not ends:
+        return error
+    first, *later = paths
+    others = [path for path in later if path.is_file() and not is_read(path, source.encoding)]
+    misread = [path.relative_to(source.path).as_posix() for path in (first, *others)]
+    few = ", ".join(map(shown, misread[:NAMED])) + ", ..." * (len(misread) > NAMED)
+    told = f"{len(misread)} of {n_files} files are like this: {few}"
+    how = f"-s data.encoding={MIXED} reads both encodings" if source.encoding is None else ENCODING
+    return DataError(error.path, f"{fault}; {told}; {how}", error.line)
+
+
+def is_read(path: Path, encoding: str | None) -> bool:
+    """Return whether a file has this encoding; one with another fault counts as read."""
+    try:
+        for _ in lines(path, encoding=encoding, advice=ENCODING):
+            pass
+    except DataError as error:
+        return ENCODING not in error.what
+    return True
+
+
+def _refuse_fields(source: Source, what: str) -> None:
+    if source.fields:
+        raise UsageError(f"{source.path} is {what}, which has no fields")
+
+
+def _line_records(source: Source) -> Iterator[Record]:
+    """Yield each line of a text file as a document."""
+    _refuse_fields(source, "a text file")
+    for text in text_rows(source):
+        yield Record(text, missing=not text.strip())
+
+
+def _paragraph_records(source: Source) -> Iterator[Record]:
+    """Yield each block between blank lines of a text file as a document."""
+    _refuse_fields(source, "a text file")
+    held: list[str] = []
+    for text in text_rows(source):
+        if text.strip():
+            held.append(text)
+        elif held:
+            yield Record("\n".join(held))
+            held = []
+    if held:
+        yield Record("\n".join(held))
+
+
+PLAIN = {FOLDER: _folder, "lines": _line_records, "paragraphs": _paragraph_records}
+"""Forms without fields, and what reads them."""
+
+
+def holds_pages(folder: Path) -> bool:
+    """Tell whether a folder's documents are HTML pages, some of them. Raises as ``texts_in``."""
+    return any(path.suffix in HTML for path in texts_in(folder))
+
+
+def texts_in(folder: Path) -> list[Path]:
+    """Return the texts: all .txt files, or where there are none those of the other SUFFIXES.
+
+    A run in the folder, which fits write there, holds none. Raises DataError where there are none.
+    """
+    runs = _runs_in(folder)
+    for suffixes in SUFFIXES:
+        found = [path for suffix in suffixes for path in folder.rglob(f"*{suffix}")]
+        texts = [path for path in found if runs.isdisjoint(path.parents)]
+        if texts:
+            return texts
+    others = Counter(path.suffix for path in folder.rglob("*") if path.is_file())
+    told = ", ".join(f"{count} {suffix or 'without suffix'}" for suffix, count in others.items())
+    wanted = " ".join(suffix for suffixes in SUFFIXES for suffix in suffixes)
+    raise DataError(folder, f"holds no documents: no {wanted}" + f", but {told}" * bool(told))
+
+
+def _runs_in(folder: Path) -> set[Path]:
+    return {lock.parent for lock in folder.rglob(".lock") if (lock.parent / "checkpoints").is_dir()}
+
+
+def left_aside_note(folder: Path) -> tuple[str, ...]:
+    """Return a note on files of a folder that could be documents and are not read."""
+    texts, runs = set(texts_in(folder)), _runs_in(folder)
+    could_be = {*(suffix for suffixes in SUFFIXES for suffix in suffixes), *NOT_READ}
+    others = Counter(
+        path.suffix
+        for path in sorted(folder.rglob("*"))
+        if path.suffix in could_be and path not in texts and runs.isdisjoint(path.parents)
+    )
+    if not others:
+        return ()
+    read = " ".join(sorted({path.suffix for path in texts}))
+    told = ", ".join(f"{count} {suffix}" for suffix, count in others.items())
+    return (f"only the {read} files of the folder are read, not {told}",)
