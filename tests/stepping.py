@@ -9,6 +9,7 @@ from msgspec import structs
 
 from hiertopics.contract.engine import Engine, Workers
 from hiertopics.contract.model import Context, Settings
+from hiertopics.contract.states import to_arrays
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.testing.corpora import corpus_of as corpus_of
 
@@ -67,3 +68,18 @@ def advance(
         context = at(iteration, seed=seed, workers=workers)
         state, _ = backend.step(state, data, settings, context)
     return state
+
+
+def fitted(backend: Any, corpus: Any, n_iterations: int, **keys: Any) -> tuple[Any, Any, Settings]:
+    """Return the state after some iterations under ``keys``, the data and the settings."""
+    settings = settings_of(backend, **keys)
+    state, data = begin(backend, corpus, settings)
+    return advance(backend, state, data, settings, n_iterations), data, settings
+
+
+def same_arrays(found: Any, plain: Any) -> None:
+    """Require that all arrays of a plain state are in another one, bit by bit."""
+    arrays, others = to_arrays(found), to_arrays(plain)
+    assert {name: array.tobytes() for name, array in others.items()} == {
+        name: arrays[name].tobytes() for name in others
+    }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hiertopics.base.visible import steady
-from hiertopics.cli.completing import BACKEND, SETTING
+from hiertopics.cli.completing import BACKEND
 from hiertopics.cli.habits import HintingCommand
 from hiertopics.cli.options import (
     LINES,
@@ -22,6 +22,7 @@ from hiertopics.cli.options import (
     put,
     put_text,
     set_option,
+    setting_option,
     tell,
     trust_option,
 )
@@ -41,15 +42,7 @@ if TYPE_CHECKING:
     metavar="N",
     help="Largest number of problems to show.",
 )
-@click.option(
-    "-s",
-    "--set",
-    "overrides",
-    type=SETTING,
-    metavar="KEY=VALUE",
-    multiple=True,
-    help="One setting, such as data.encoding=cp1252; repeatable.",
-)
+@setting_option("data.encoding=cp1252")
 @corpus_options
 @forms()
 def check_command(**options: Any) -> int:
@@ -127,15 +120,7 @@ def _print_summary(checked: Checked, as_json: bool) -> None:
 @click.argument("output", metavar="[OUT]", required=False, type=click.Path())
 @click.option("-o", "--output", "named", metavar="FILE", help="The same as OUT.")
 @click.option("--to", metavar="FORMAT", help="Format of OUT, if its suffix does not tell.")
-@click.option(
-    "-s",
-    "--set",
-    "overrides",
-    type=SETTING,
-    metavar="KEY=VALUE",
-    multiple=True,
-    help="One setting, such as data.min_df=5; repeatable.",
-)
+@setting_option("data.min_df=5")
 @corpus_options
 @json_option
 def convert_command(**options: Any) -> int:

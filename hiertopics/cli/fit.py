@@ -29,6 +29,7 @@ from hiertopics.cli.options import (
     set_option,
     tell,
     tell_sentence,
+    time_option,
     trust_option,
     workers_option,
 )
@@ -81,9 +82,7 @@ def _leave(number: int, _: FrameType | None) -> None:
     "links:0.2@S[,drop], none.",
 )
 @click.option("--iterations", type=int, metavar="N", help="Iterations in all.")
-@click.option(
-    "--time-limit", metavar="TIME", help="Stop after a time like 3h50m; the same command continues."
-)
+@time_option
 @workers_option
 @memory_option
 @cluster_option
@@ -246,9 +245,7 @@ def _show(result: Any, price: Any) -> None:
 @click.option("--seed", type=int, help="Seed of the fit. [default: RUN's]")
 @click.option("--holdout", metavar="SPEC", help="The held-out part of them. [default: as in RUN]")
 @click.option("--iterations", type=int, metavar="N", help="Iterations in all. [default: RUN's]")
-@click.option(
-    "--time-limit", metavar="TIME", help="Stop after a time like 3h50m; the same command continues."
-)
+@time_option
 @workers_option
 @trust_option
 @json_option
@@ -280,9 +277,7 @@ def refit_command(**options: Any) -> int:
     "data.min_df, or drop them.",
 )
 @click.option("--iterations", type=int, metavar="N", help="Iterations in all. [default: RUN's]")
-@click.option(
-    "--time-limit", metavar="TIME", help="Stop after a time like 3h50m; the same command continues."
-)
+@time_option
 @workers_option
 @memory_option
 @corpus_options

@@ -20,9 +20,6 @@ from hiertopics.cli.options import (
     tell,
 )
 
-MAKING = ("nodes", "depth", "cut", "most", "intruders", "documents", "words_by", "seed")
-"""Options of a sheet that is made."""
-
 
 @click.command("judge", cls=HintingCommand)
 @run_argument

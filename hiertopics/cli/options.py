@@ -149,15 +149,21 @@ json_option = click.option("--json", "as_json", is_flag=True, help="JSON Lines o
 
 config_option = click.option("-c", "--config", metavar="FILE", help="YAML config.")
 
-set_option = click.option(
-    "-s",
-    "--set",
-    "overrides",
-    type=SETTING,
-    metavar="KEY=VALUE",
-    multiple=True,
-    help="One setting, such as model.gamma=0.5; repeatable.",
-)
+
+def setting_option(example: str) -> Callable[[F], F]:
+    """Return the option that sets one key of the config; its help names an example."""
+    return click.option(
+        "-s",
+        "--set",
+        "overrides",
+        type=SETTING,
+        metavar="KEY=VALUE",
+        multiple=True,
+        help=f"One setting, such as {example}; repeatable.",
+    )
+
+
+set_option = setting_option("model.gamma=0.5")
 
 protocol_option = click.option(
     "--protocol",
@@ -216,6 +222,10 @@ workers_option = click.option(
     show_default=True,
     metavar="N",
     help="Threads; the result does not depend on them.",
+)
+
+time_option = click.option(
+    "--time-limit", metavar="TIME", help="Stop after a time like 3h50m; the same command continues."
 )
 
 cluster_option = click.option(

@@ -11,7 +11,6 @@ import multiprocessing
 import pickle
 from collections.abc import Callable, Iterable, Sequence
 from multiprocessing.connection import Connection
-from types import TracebackType
 from typing import Any, NamedTuple
 
 from hiertopics.contract.engine import Each, Shared, Workers, as_given, message_to
@@ -152,12 +151,7 @@ class Processes:
     def __enter__(self) -> Processes:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         for wire, process in zip(self.wires, self.processes, strict=True):
             wire.send(None)
             process.join()

@@ -10,7 +10,6 @@ import naive_hca as naive
 import numpy as np
 import pytest
 from naive_hca import MODEL, Local
-from stepping import at
 
 from hiertopics.families.hca import state as updates
 from hiertopics.families.hca.kernels import RowSums
@@ -26,7 +25,6 @@ from hiertopics.families.hca.state import (
 from hiertopics.families.nested.slots import in_order, renumbered
 from hiertopics.families.nested.tree_state import MeanField, heavier_first
 
-CONTEXT = at(0)
 FAMILIES = [pytest.param(True, id="structured"), pytest.param(False, id="meanfield")]
 Update = Callable[[State, Data, RowSums], None]
 GLOBAL: dict[str, Update] = {

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hdp_cases import random_corpus
 from seats_twin import MISTAKES, State, Twin, as_numbered, stationary
-from stepping import advance, at, begin, corpus_of, settings_of
+from stepping import advance, at, begin, corpus_of, fitted, same_arrays, settings_of
 
 from hiertopics.base.arrays import F64
 from hiertopics.contract.engine import Workers
@@ -275,27 +275,13 @@ SHORT: dict[str, Any] = {"truncation": 8, "hyper_start": 3, "burst_start": 4, "b
 BURSTY = {**SHORT, "bursts": "document"}
 
 
-def fit(backend: Any, corpus: Any, n_iterations: int, **keys: Any) -> tuple[Any, Any, Any]:
-    settings = settings_of(backend, **keys)
-    state, data = begin(backend, corpus, settings)
-    return advance(backend, state, data, settings, n_iterations), data, settings
-
-
-def same_arrays(found: Any, plain: Any) -> None:
-    """Require that all arrays of a plain draw are in a bursty one, bit by bit."""
-    arrays, others = to_arrays(found), to_arrays(plain)
-    assert {name: array.tobytes() for name, array in others.items()} == {
-        name: arrays[name].tobytes() for name in others
-    }
-
-
 @pytest.mark.parametrize("how", ["sparse", "dense"])
 @pytest.mark.parametrize("shards", [1, 3])
 def test_a_corpus_without_repeats_ends_in_the_plain_draw(how: str, shards: int) -> None:
     corpus = random_corpus(5, n_docs=40, n_words=30)
     more = {"sweep": how, "shards": shards}
-    found, _, _ = fit(bursty_gibbs.one, corpus, 20, **BURSTY, **more)
-    plain, _, _ = fit(gibbs.one, corpus, 20, **SHORT, **more)
+    found, _, _ = fitted(bursty_gibbs.one, corpus, 20, **BURSTY, **more)
+    plain, _, _ = fitted(gibbs.one, corpus, 20, **SHORT, **more)
     same_arrays(found, plain)
 
 
@@ -303,8 +289,8 @@ def test_a_corpus_without_repeats_ends_in_the_plain_draw(how: str, shards: int) 
 def test_a_large_b_ends_in_the_plain_draw(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(seats, "EVERY", 1000)
     keys = {**BURSTY, "burst_process": PitmanYor(0.5, 1e15), "sweep": how}
-    found, _, _ = fit(bursty_gibbs.one, REPEATED, 12, **keys)
-    plain, _, _ = fit(gibbs.one, REPEATED, 12, **SHORT, sweep=how)
+    found, _, _ = fitted(bursty_gibbs.one, REPEATED, 12, **keys)
+    plain, _, _ = fitted(gibbs.one, REPEATED, 12, **SHORT, sweep=how)
     same_arrays(found, plain)
 
 
@@ -332,7 +318,7 @@ def test_counts_are_tables_after_each_sweep(how: str, shards: int) -> None:
     ],
 )
 def test_a_spoilt_draw_is_noticed(spoil: Any, said: str) -> None:
-    state, data, settings = fit(bursty_gibbs.one, REPEATED, 8, **BURSTY)
+    state, data, settings = fitted(bursty_gibbs.one, REPEATED, 8, **BURSTY)
     spoil(state)
     assert said in str(bursty_gibbs.flaw(state, data, settings))
 
@@ -350,7 +336,7 @@ def test_workers_change_no_bit() -> None:
 
 def test_pairs_of_very_many_tokens_have_tables_up_to_a_bound() -> None:
     corpus = corpus_of([[LARGEST + 9, 2], [3, 1]])
-    state, data, settings = fit(bursty_gibbs.one, corpus, 3, **{**BURSTY, "burst_start": 0})
+    state, data, settings = fitted(bursty_gibbs.one, corpus, 3, **{**BURSTY, "burst_start": 0})
     assert state.n_dk[0].sum() <= LARGEST + 2
     assert bursty_gibbs.flaw(state, data, settings) is None
 

@@ -13,7 +13,7 @@ from hdp_cases import random_corpus
 from nights import by_night, daily
 from numpy.typing import NDArray
 from seats_twin import MISTAKES, State, Twin
-from stepping import SERIAL, advance, at, begin, corpus_of, settings_of
+from stepping import SERIAL, advance, at, begin, corpus_of, fitted, settings_of
 
 import hiertopics as ht
 from hiertopics.base.arrays import F64
@@ -460,7 +460,7 @@ def test_tables_move_only_in_the_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in names:
         function = getattr(partial, name)
         monkeypatch.setattr(partial, name, spied(name, function, seen))
-    state, data, settings = fit(bursty_partial.one, REPEATED, 0, **BURSTY)
+    state, data, settings = fitted(bursty_partial.one, REPEATED, 0, **BURSTY)
     for iteration in range(5, 9):
         bursty_partial.step(state, data, settings, at(iteration))
     assert [name for name, _ in seen] == 4 * names
@@ -481,12 +481,6 @@ SHORT: dict[str, Any] = {
 BURSTY = {**SHORT, "bursts": "document"}
 
 
-def fit(backend: Any, corpus: Any, n_iterations: int, **keys: Any) -> tuple[Any, Any, Any]:
-    settings = settings_of(backend, **keys)
-    state, data = begin(backend, corpus, settings)
-    return advance(backend, state, data, settings, n_iterations), data, settings
-
-
 def same_arrays(found: Any, plain: Any) -> None:
     """Require that all arrays of a plain draw are in a bursty one, number by number."""
     arrays, others = to_arrays(found), to_arrays(plain)
@@ -499,17 +493,17 @@ def same_arrays(found: Any, plain: Any) -> None:
 def test_a_corpus_without_repeats_ends_in_the_plain_draw(start: str, shards: int) -> None:
     corpus = random_corpus(5, n_docs=40, n_words=30)
     more = {"start": start, "shards": shards}
-    found, _, _ = fit(bursty_partial.one, corpus, 12, **{**BURSTY, **more})
-    plain, _, _ = fit(partial.one, corpus, 12, **{**SHORT, **more})
+    found, _, _ = fitted(bursty_partial.one, corpus, 12, **{**BURSTY, **more})
+    plain, _, _ = fitted(partial.one, corpus, 12, **{**SHORT, **more})
     same_arrays(found, plain)
 
 
 def test_a_large_b_ends_in_the_plain_draw(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(seats, "EVERY", 1000)
-    found, _, _ = fit(
+    found, _, _ = fitted(
         bursty_partial.one, REPEATED, 12, **BURSTY, burst_process=PitmanYor(0.5, 1e15)
     )
-    plain, _, _ = fit(partial.one, REPEATED, 12, **SHORT)
+    plain, _, _ = fitted(partial.one, REPEATED, 12, **SHORT)
     same_arrays(found, plain)
 
 
@@ -541,7 +535,7 @@ def test_shards_workers_and_processes_change_no_bit() -> None:
 
 def test_the_log_joint_is_that_of_full_collapse() -> None:
     """Both samplers get the same topics of tables and the same parameters."""
-    state, data, settings = fit(bursty_partial.one, REPEATED, 8, **BURSTY)
+    state, data, settings = fitted(bursty_partial.one, REPEATED, 8, **BURSTY)
     other_settings = settings_of(bursty_gibbs.one, **{**BURSTY, "collapse": "full"})
     other, laid = begin(bursty_gibbs.one, REPEATED, other_settings)
     other.z[:] = joined(state.local, "z")
@@ -567,7 +561,7 @@ def test_the_log_joint_is_that_of_full_collapse() -> None:
     ],
 )
 def test_a_spoilt_draw_is_noticed(spoil: Any, said: str) -> None:
-    state, data, settings = fit(bursty_partial.one, REPEATED, 8, **BURSTY)
+    state, data, settings = fitted(bursty_partial.one, REPEATED, 8, **BURSTY)
     assert bursty_partial.flaw(state, data, settings) is None
     spoil(state)
     assert said in str(bursty_partial.flaw(state, data, settings))
@@ -575,7 +569,7 @@ def test_a_spoilt_draw_is_noticed(spoil: Any, said: str) -> None:
 
 def test_pairs_of_very_many_tokens_have_tables_up_to_a_bound() -> None:
     corpus = corpus_of([[LARGEST + 9, 2], [3, 1]])
-    state, data, settings = fit(bursty_partial.one, corpus, 3, **{**BURSTY, "burst_start": 0})
+    state, data, settings = fitted(bursty_partial.one, corpus, 3, **{**BURSTY, "burst_start": 0})
     assert 1000 < (joined(state.local, "z")[: LARGEST + 11] >= 0).sum() <= LARGEST + 2
     assert bursty_partial.flaw(state, data, settings) is None
 
@@ -610,7 +604,7 @@ def test_documents_aside_have_no_table_until_they_join(start: str, shards: int) 
 def test_shards_change_no_bit_where_documents_are_aside() -> None:
     found = []
     for shards in (1, 3):
-        state, _, _ = fit(bursty_partial.one, REPEATED, 16, **ASIDE, shards=shards)
+        state, _, _ = fitted(bursty_partial.one, REPEATED, 16, **ASIDE, shards=shards)
         found.append((joined(state.local, "z").tobytes(), state.process, state.n_wk.tobytes()))
     assert found[0] == found[1]
 
@@ -683,5 +677,5 @@ def test_a_run_goes_on_with_further_documents(tmp_path: Path) -> None:
 
 
 def test_the_plain_stage_is_the_default_of_a_state() -> None:
-    state, _, _ = fit(bursty_partial.one, REPEATED, 0, **BURSTY)
+    state, _, _ = fitted(bursty_partial.one, REPEATED, 0, **BURSTY)
     assert state.burst_stage == DRAWN

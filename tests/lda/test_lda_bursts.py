@@ -12,9 +12,8 @@ from joint import Outcome, Story
 from lda_cases import settings_of
 from nights import by_night
 from seats_twin import State, Twin, as_numbered
-from stepping import advance, at, begin, corpus_of
+from stepping import advance, at, begin, corpus_of, same_arrays
 
-from hiertopics.contract.states import to_arrays
 from hiertopics.families.flat import seats
 from hiertopics.families.flat.bursts import Repeats, more_than
 from hiertopics.families.flat.seat_kernels import EMPTY, DocumentProcess
@@ -85,13 +84,6 @@ def fit(backend: Any, corpus: Any, n_iterations: int, **keys: Any) -> Any:
     settings = settings_of(**keys)
     state, data = begin(backend, corpus, settings)
     return advance(backend, state, data, settings, n_iterations)
-
-
-def same_arrays(found: Any, plain: Any) -> None:
-    arrays, others = to_arrays(found), to_arrays(plain)
-    assert {name: array.tobytes() for name, array in others.items()} == {
-        name: arrays[name].tobytes() for name in others
-    }
 
 
 @pytest.mark.parametrize("sweep", ["dense", "sparse"])

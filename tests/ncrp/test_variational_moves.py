@@ -273,7 +273,7 @@ def test_documents_of_a_branch_are_told_apart_by_their_own_words(
         return np.zeros(len(doc_pairs), np.int64)
 
     monkeypatch.setattr(splits, "in_two", in_two)
-    assert splits._second_clusters(state, data, at_node, [1], at(1)) == []
+    assert splits._second_clusters(data, at_node, [1], at(1)) == []
     ((counts, doc_pairs),) = given
     wanted = CORPUS.counts[docs]
     np.testing.assert_array_equal(counts.toarray(), wanted[[0, 2, 5]].toarray())

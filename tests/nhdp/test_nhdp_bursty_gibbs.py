@@ -17,7 +17,7 @@ from nhdp_cases import mixing_of, naive_of, random_mixing
 from nights import by_night, daily
 from scipy import sparse
 from seats_twin import MISTAKES, State
-from stepping import advance, at, begin, corpus_of, settings_of
+from stepping import advance, at, begin, corpus_of, fitted, same_arrays, settings_of
 from test_nhdp_lists import prior_of
 
 import hiertopics as ht
@@ -333,26 +333,12 @@ def once() -> Any:
     return corpus_of((np.random.default_rng(5).random((60, 40)) < 0.4).astype(int))
 
 
-def fit(backend: Any, corpus: Any, n_iterations: int, **keys: Any) -> tuple[Any, Any, Any]:
-    settings = settings_of(backend, **keys)
-    state, data = begin(backend, corpus, settings)
-    return advance(backend, state, data, settings, n_iterations), data, settings
-
-
-def same_arrays(found: Any, plain: Any) -> None:
-    """Require that all arrays of a plain draw are in a bursty one, bit by bit."""
-    arrays, others = to_arrays(found), to_arrays(plain)
-    assert {name: array.tobytes() for name, array in others.items()} == {
-        name: arrays[name].tobytes() for name in others
-    }
-
-
 @pytest.mark.parametrize("how", ["sparse", "dense"])
 @pytest.mark.parametrize("shards", [1, 3])
 def test_a_corpus_without_repeats_ends_in_the_plain_draw(how: str, shards: int) -> None:
     more = {"sweep": how, "shards": shards}
-    found, _, _ = fit(bursty_gibbs.one, once(), 8, **BURSTY, **more)
-    plain, _, _ = fit(gibbs.one, once(), 8, **PLAIN, **more)
+    found, _, _ = fitted(bursty_gibbs.one, once(), 8, **BURSTY, **more)
+    plain, _, _ = fitted(gibbs.one, once(), 8, **PLAIN, **more)
     same_arrays(found, plain)
 
 
@@ -424,7 +410,7 @@ def test_the_start_gives_pairs_as_many_tables_as_nhdp_variational() -> None:
     ],
 )
 def test_a_spoilt_draw_is_noticed(spoil: Any, said: str) -> None:
-    state, data, settings = fit(bursty_gibbs.one, repeated(), 3, **BURSTY)
+    state, data, settings = fitted(bursty_gibbs.one, repeated(), 3, **BURSTY)
     assert bursty_gibbs.flaw(state, data, settings) is None
     spoil(state)
     assert said in str(bursty_gibbs.flaw(state, data, settings))
@@ -445,7 +431,7 @@ def test_workers_change_no_bit() -> None:
 def test_pairs_of_very_many_tokens_have_tables_up_to_a_bound() -> None:
     corpus = corpus_of([[LARGEST + 9, 2], [3, 1]])
     keys = {**BURSTY, "burst_process": PitmanYor(0.5, 1e6), "burst_aside": 0, "start": "random"}
-    state, data, settings = fit(bursty_gibbs.one, corpus, 2, **keys)
+    state, data, settings = fitted(bursty_gibbs.one, corpus, 2, **keys)
     assert 100 < state.n_dk[0].sum() <= LARGEST + 2
     assert bursty_gibbs.flaw(state, data, settings) is None
 
@@ -565,7 +551,7 @@ def test_what_cannot_be_is_refused_in_one_line(tmp_path: Path) -> None:
 def test_a_refit_on_the_tree_keeps_the_process_of_the_draw(tmp_path: Path) -> None:
     """Its tables are those of the drawn discount, not of the config's."""
     corpus = repeated()
-    state, data, settings = fit(bursty_gibbs.one, corpus, 12, **{**BURSTY, "burst_aside": 0})
+    state, data, settings = fitted(bursty_gibbs.one, corpus, 12, **{**BURSTY, "burst_aside": 0})
     found = bursty_gibbs.summarise(state, data, settings, at(12))
     again = bursty_gibbs.refit_on_tree(found.tree, found.theta, corpus, settings, at(0))
     assert again.tree.extra["bursts"].tolist() == pytest.approx(list(state.process))

@@ -61,8 +61,8 @@ class WorkersLost(HiertopicsError):
 class Cluster:
     """The engine; n_workers are the threads of all processes. See ``joining.cluster``.
 
-    here: the threads of this process. tell: takes a line about a worker that does not answer. sent,
-    received: bytes of messages and answers so far, those of all processes together.
+    here: the threads of this process. tell: takes a line about a worker that does not answer. sent:
+    bytes of messages so far, those to all processes together.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Cluster:
         tell: Callable[[str], None] = lambda line: None,
     ) -> None:
         self._client, self.here, self.tell = client, here or Workers(), tell
-        self.sent = self.received = 0
+        self.sent = 0
         self._lines = itertools.count()
         self._name = uuid.uuid4().hex
         self._gone: dict[str, list[str]] = defaultdict(list)
@@ -186,9 +186,9 @@ class Cluster:
                     sent = self._sent_ahead(address, sent)
                 futures[address] = self._submit(address, own, sent, threads[address])
             self._wait(futures)
-            answers = {
-                address: self._unpacked(packed)
-                for address, packed in self._fetched(futures).items()
+            fetched = self._fetched(futures)
+            answers: dict[str, Answer] = {
+                address: pickle.loads(packed) for address, packed in fetched.items()
             }
         except lost as error:
             what = type(error).__name__  # some of Dask's messages are long
@@ -223,11 +223,6 @@ class Cluster:
                 if address not in self._threads():
                     raise self._lost(address) from None
                 time.sleep(PAUSE)
-
-    def _unpacked(self, answer: bytes) -> Answer:
-        self.received += len(answer)
-        unpacked: Answer = pickle.loads(answer)
-        return unpacked
 
     def _submit(self, address: str, command: WorkerCommand, message: Any, threads: int) -> Any:
         """Let a process work on an order; another one, should it die, to say that it is lost."""

@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from types import TracebackType
 from typing import NamedTuple
 
 LOOK_EVERY = 2.0
@@ -91,11 +90,6 @@ class Watch:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._end.set()
         self._thread.join(2 * LOOK_EVERY)

@@ -8,14 +8,15 @@ depends on the blocks, or on the pieces that the corpus is cut into for workers 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hiertopics.base.arrays import F32, I32, I64, U8, U16, Ints
 from hiertopics.base.stretches import ends_of
+from hiertopics.contract.model import Sharded
 from hiertopics.corpus.data import Bags, Seeds, Shelf, seedwords
 from hiertopics.families.flat.bursts import Repeats
 from hiertopics.numeric.jit import kernel
@@ -127,6 +128,16 @@ def made_piece(part: Piece | StoredDocuments) -> Piece:
     if isinstance(part, StoredDocuments):
         return _laid(part.shelf, part.doc_ptr, part.block_doc)
     return part
+
+
+def in_blocks(local: Callable[..., Any]) -> Sharded[Blocks]:
+    """Return how states ``local`` are placed by pieces."""
+    return Sharded(
+        Local=local,
+        parts=lambda data: data.pieces,
+        build=made_piece,
+        bounds=lambda data: data.bounds,
+    )
 
 
 def _laid(corpus: Bags, doc_ptr: I64, block_doc: I64) -> Piece:

@@ -277,7 +277,7 @@ def swept(
 ) -> tuple[Any, SweepChanges]:
     """Return the topics of a piece's tokens after a sweep, and what changed."""
     lists = _lists(piece, n_topics, np.dtype(topic_dtype(n_topics)))
-    scratch = _scratch(held, n_topics)
+    scratch = _scratch(n_topics)
     tokens = np.diff(piece.doc_ptr[piece.block_doc])
     # A word of a block changes a topic's count once at most, and a token two of them.
     most = np.minimum(2 * tokens, n_topics * np.diff(piece.block_entry))
@@ -399,7 +399,7 @@ def _lists(piece: Piece, n_topics: int, dtype: np.dtype[Any]) -> DocumentLists:
     )
 
 
-def _scratch(sweep_input: BlockSweepInput, n_topics: int) -> BlockScratch:
+def _scratch(n_topics: int) -> BlockScratch:
     width = padded(n_topics)
     return BlockScratch(
         np.zeros(width, np.float32),

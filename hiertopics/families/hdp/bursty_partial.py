@@ -16,14 +16,14 @@ import numpy as np
 
 from hiertopics.base.arrays import I32, I64
 from hiertopics.base.stretches import ends_of
-from hiertopics.contract import Arrays, Backend, Chains, Context, Each, Sharded, Summary, of_pieces
+from hiertopics.contract import Arrays, Backend, Chains, Context, Each, Summary, of_pieces
 from hiertopics.corpus.data import Bags, Corpus
 from hiertopics.families.flat import seats
 from hiertopics.families.flat.bursts import putting_aside, repeats_of_blocks
 from hiertopics.families.flat.prediction import BURSTS_EXTRA, EXTRA, infer_bursty
 from hiertopics.families.flat.tokens import in_chains
 from hiertopics.families.hdp import burst_learning, burst_stages, bursty_blocks, partial
-from hiertopics.families.hdp.block_layout import Blocks, made_piece
+from hiertopics.families.hdp.block_layout import Blocks, in_blocks, made_piece
 from hiertopics.families.hdp.burst_stages import DocumentAccess, repeats_in
 from hiertopics.families.hdp.bursty_blocks import InitialSlotTopics, Local, TableDrawRule
 from hiertopics.families.hdp.bursty_gibbs import Info
@@ -192,12 +192,7 @@ one: Backend[Corpus, Blocks, State, Settings] = replace(
     extra=EXTRA | BURSTS_EXTRA,
     objective=objective,
     flaw=flaw,
-    pieces=Sharded(
-        Local=Local,
-        parts=lambda data: data.pieces,
-        build=made_piece,
-        bounds=lambda data: data.bounds,
-    ),
+    pieces=in_blocks(Local),
     extend_state=extend_state,
 )
 backend: Backend[Corpus, Blocks, Chains[State], Settings] = in_chains(one)

@@ -38,7 +38,6 @@ from hiertopics.contract import (
     Each,
     Pieces,
     Settings as SettingsOf,
-    Sharded,
     Shared,
     Summary,
     of_pieces,
@@ -55,7 +54,7 @@ from hiertopics.families.flat.prediction import EXTRA
 from hiertopics.families.flat.summary import by_size, topic_counts
 from hiertopics.families.flat.tokens import in_chains
 from hiertopics.families.hdp import blocks, gibbs, gibbs_kernels, summary as common
-from hiertopics.families.hdp.block_layout import Blocks, Piece, lay_out, made_piece
+from hiertopics.families.hdp.block_layout import Blocks, Piece, in_blocks, lay_out, made_piece
 from hiertopics.families.hdp.blocks import Local
 from hiertopics.families.hdp.gibbs import Inference, Info, Model, Settings
 from hiertopics.families.hdp.gibbs_kernels import count_cells
@@ -473,12 +472,7 @@ one: Backend[Corpus, Blocks, State, Settings] = Backend(
     from_counts=True,
     out_of_core=True,
     flaw=flaw,
-    pieces=Sharded(
-        Local=Local,
-        parts=lambda data: data.pieces,
-        build=made_piece,
-        bounds=lambda data: data.bounds,
-    ),
+    pieces=in_blocks(Local),
     draw_hyperparameters=gibbs.draw_hyperparameters,
     extend_state=extend_state,
 )

@@ -76,7 +76,7 @@ def split_level(
     """
     nodes, best = state.nodes, state.best_slots()
     at = nodes.path[best, level]
-    found = _second_clusters(state, data, at, _wanted(state, at, level, most_nodes), context)
+    found = _second_clusters(data, at, _wanted(state, at, level, most_nodes), context)
     if not found:
         return state, 0
     group = np.full(nodes.n_nodes + 1, NO_GROUP)  # the last entry serves documents above
@@ -101,7 +101,7 @@ def _wanted(state: State, at: I32, level: int, most_nodes: int) -> list[int]:
 
 
 def _second_clusters(
-    state: State, data: Data, at: I32, wanted: list[int], context: Context
+    data: Data, at: I32, wanted: list[int], context: Context
 ) -> list[SiblingSplit]:
     """Return the second of two clusters of documents of each node that has two, by node."""
     rng, importance = context.rng("split"), importance_of(data.n_with, data.n_docs)
@@ -229,13 +229,13 @@ def keep_gainful(
 
     before: the plan without any. plan: returns that of some moves, by their ascending numbers.
     """
-    old = run(state, data, before, group_of_doc, n_groups)
-    new = run(state, data, plan(range(n_groups)), group_of_doc, n_groups)
+    old = run(state, before, group_of_doc, n_groups)
+    new = run(state, plan(range(n_groups)), group_of_doc, n_groups)
     kept = np.flatnonzero(new.worth > old.worth).tolist()
     if not kept:
         return state, 0
     if len(kept) < n_groups:
-        new = run(state, data, plan(kept), group_of_doc, n_groups)
+        new = run(state, plan(kept), group_of_doc, n_groups)
     return new.state, len(kept)
 
 
@@ -245,7 +245,7 @@ def unchanged(state: State, best: I64, group: Ints) -> TrialTree:
     return TrialTree(state.parent, state.lam, best, candidates, group)
 
 
-def run(state: State, data: Data, plan: TrialTree, group_of_doc: Ints, n_groups: int) -> Outcome:
+def run(state: State, plan: TrialTree, group_of_doc: Ints, n_groups: int) -> Outcome:
     """Carry out a plan; ``state`` is not touched.
 
     The worth of a group adds up its documents' share of the bound, its topics' and its nodes'
