@@ -146,7 +146,7 @@ def group() -> None:
     """
 
 
-class _Lenient:
+class _LenientStream:
     """A text stream whose failures to write, as on a full disk, are passed over.
 
     Messages that nobody can take end no command. All else is that of ``stream``.
@@ -182,7 +182,7 @@ def main(argv: list[str] | None = None) -> Any:
     _ready_streams()
     import warnings
 
-    stderr = _Lenient(sys.stderr)
+    stderr = _LenientStream(sys.stderr)
     with redirect_stderr(cast(TextIO, stderr)), warnings.catch_warnings():
         # Results are checked: what is not finite ends in a sentence, not in a line of numpy's.
         warnings.simplefilter("ignore", RuntimeWarning)

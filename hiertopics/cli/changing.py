@@ -30,7 +30,7 @@ from hiertopics.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from hiertopics.python.shaping import Shaped
+    from hiertopics.python.shaping import ShapeResult
     from hiertopics.runs.rundir import RunDir
 
 COLUMNS = ("node", "name", "hidden", "note", "words", "auto_name")
@@ -253,7 +253,7 @@ def shape_command(
     return 0
 
 
-def _shape_told(made: Shaped, asked: Sequence[int]) -> str:
+def _shape_told(made: ShapeResult, asked: Sequence[int]) -> str:
     """Return the numbers of nodes of a run, and why they are not those that were asked for."""
     n_leaves = sum(made.nodes) - sum(made.inner)
     told = f"nodes above the leaves by depth: {', '.join(map(str, made.inner))}; leaves: {n_leaves}"

@@ -28,7 +28,7 @@ from hiertopics.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from hiertopics.corpus.corpora.checking import Checked
+    from hiertopics.corpus.corpora.checking import CheckResult
 
 
 @click.command("check", cls=SectionedCommand)
@@ -87,7 +87,7 @@ def _fit_command(corpus: str, data: dict[str, Any], overrides: Sequence[str]) ->
     return " ".join(map(typed, words))
 
 
-def _print_problems(checked: Checked, as_json: bool) -> None:
+def _print_problems(checked: CheckResult, as_json: bool) -> None:
     from hiertopics.base.files import to_json
 
     for problem in checked.problems:
@@ -97,7 +97,7 @@ def _print_problems(checked: Checked, as_json: bool) -> None:
         (tell if as_json else put)("... and more")
 
 
-def _print_summary(checked: Checked, as_json: bool) -> None:
+def _print_summary(checked: CheckResult, as_json: bool) -> None:
     from hiertopics.base.files import to_json
     from hiertopics.corpus.data.shape import in_words
 

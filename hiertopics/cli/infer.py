@@ -24,7 +24,7 @@ from hiertopics.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from hiertopics.runs.newdocs import Inferred
+    from hiertopics.runs.newdocs import PlacedDocuments
     from hiertopics.runs.rundir import RunDir
 
 
@@ -94,7 +94,9 @@ def infer_command(run: str | None, corpus: str | None, **options: Any) -> int:
     return 0
 
 
-def _placed(run: RunDir, corpus: str, options: dict[str, Any], data: dict[str, Any]) -> Inferred:
+def _placed(
+    run: RunDir, corpus: str, options: dict[str, Any], data: dict[str, Any]
+) -> PlacedDocuments:
     """Place documents of a file or of standard input."""
     from hiertopics.base.progress import watched
     from hiertopics.corpus.corpora.inmemory import STDIN
@@ -111,7 +113,7 @@ def _placed(run: RunDir, corpus: str, options: dict[str, Any], data: dict[str, A
             return infer(run, path, **options, data=form)
 
 
-def _show(run: RunDir, found: Inferred, words_by: str | None, as_json: bool) -> None:
+def _show(run: RunDir, found: PlacedDocuments, words_by: str | None, as_json: bool) -> None:
     from hiertopics.views.placed import placed_lines, placed_records
 
     if as_json:

@@ -16,7 +16,7 @@ from hiertopics.cli.completing import COLUMN, RUN, SETTING
 from hiertopics.cli.habits import HintingCommand
 
 if TYPE_CHECKING:
-    from hiertopics.fitting.reshaping import Reshaped
+    from hiertopics.fitting.reshaping import ReshapedRun
     from hiertopics.runs.rundir import RunDir
     from hiertopics.views.render.records import Grid
 
@@ -469,7 +469,7 @@ def note_hidden(run: RunDir) -> None:
         tell(f"{hidden} {told} hidden by {LABELS}; label RUN NODE --show brings one back")
 
 
-def put_made(made: Reshaped, as_json: bool) -> None:
+def put_made(made: ReshapedRun, as_json: bool) -> None:
     """Write where a run that was made of another lies; which nodes have other numbers now."""
     from hiertopics.base.files import to_json
 

@@ -332,7 +332,7 @@ def refuse_unfitted(name: str) -> None:
         )
 
 
-class Asked(NamedTuple):
+class BackendChoice(NamedTuple):
     """The full name of a backend, and the names of its variants, that one name stands for."""
 
     backend: str
@@ -348,7 +348,7 @@ class Asked(NamedTuple):
         return ":".join((self.backend, *self.variants))
 
 
-def asked(name: str) -> Asked:
+def asked(name: str) -> BackendChoice:
     """Return the backend and the variants of a name such as ``hdp-gibbs:partial``.
 
     Raises UsageError for an unknown backend or variant, with those that there are, and for two
@@ -364,7 +364,7 @@ def asked(name: str) -> Asked:
     keys = [known[word].key for word in words]
     if len({*keys}) < len(keys):
         raise UsageError(f"variants {' and '.join(words)} of {full} exclude each other")
-    return Asked(full, tuple(words))
+    return BackendChoice(full, tuple(words))
 
 
 def load(name: str, **sections: object) -> AnyBackend:

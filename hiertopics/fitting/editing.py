@@ -26,7 +26,7 @@ from hiertopics.corpus.data.matching import LABEL_WORDS, OVERLAP, SHARED_WORDS, 
 from hiertopics.corpus.data.regrouping import joined, moved
 from hiertopics.corpus.data.tree import ROOT, by_branch
 from hiertopics.corpus.formats.trust import trusts
-from hiertopics.fitting.reshaping import Reshaped, Reshaping, after, fitted, ready, written
+from hiertopics.fitting.reshaping import ReshapedRun, Reshaping, after, fitted, ready, written
 from hiertopics.fitting.splitting import require_splittable, split
 from hiertopics.runs.edits import (
     EDITS,
@@ -53,7 +53,7 @@ def edit(
     workers: int = 1,
     argv: Sequence[str] = (),
     trust_tokenizer: bool = False,
-) -> Reshaped:
+) -> ReshapedRun:
     """Write a run with the tree of another run after edits; return it.
 
     edits: a file as ``runs.edits`` describes it; None: edits.yaml of the run. All its nodes are

@@ -35,7 +35,7 @@ from hiertopics.runs.soundness import check_fitted
 KEPT = ("config.yaml", *artifacts.INPUTS, DOCUMENTS)
 
 
-class Reshaped(NamedTuple):
+class ReshapedRun(NamedTuple):
     """A run that was made, and the new number of each old node that is a node still."""
 
     run: RunDir
@@ -44,7 +44,7 @@ class Reshaped(NamedTuple):
 
 def merge(
     run: Path | str | RunDir, nodes: Sequence[int], output: Path | str, *, argv: Sequence[str] = ()
-) -> Reshaped:
+) -> ReshapedRun:
     """Write a run with nodes of one parent, or flat topics, merged; nodes below them stay.
 
     Its words are the means of theirs by tokens, its documents' shares their sums. argv: for the
@@ -70,7 +70,7 @@ def _by_edit(run: RunDir, nodes: Sequence[int]) -> str:
 
 def drop(
     run: Path | str | RunDir, node: int, output: Path | str, *, argv: Sequence[str] = ()
-) -> Reshaped:
+) -> ReshapedRun:
     """Write a run without a node and all below it.
 
     Its documents stay at what lies above it. Its share of their words goes to the row outside the
@@ -94,7 +94,7 @@ def ready(run: Path | str | RunDir, output: Path | str) -> RunDir:
 
 def _made(
     parent: RunDir, grouping: Regrouping, made_by: str, output: Path, argv: Sequence[str]
-) -> Reshaped:
+) -> ReshapedRun:
     """Write the run that a regrouping makes of its parent."""
     began = time.perf_counter()
     summary = after(parent, fitted(parent), grouping)
@@ -119,7 +119,7 @@ class Reshaping(NamedTuple):
     began: float
 
 
-def written(parent: RunDir, change: Reshaping, output: Path, argv: Sequence[str]) -> Reshaped:
+def written(parent: RunDir, change: Reshaping, output: Path, argv: Sequence[str]) -> ReshapedRun:
     """Write the run of a summary, with the inputs of its parent; the manifest comes last."""
     summary, numbers, made_by, began = change
     run = RunDir(output)
@@ -136,7 +136,7 @@ def written(parent: RunDir, change: Reshaping, output: Path, argv: Sequence[str]
         manifest |= {"wall_seconds": time.perf_counter() - began}
         manifest |= {"peak_memory_bytes": peak_memory(), FILES: seals}
         run.write_manifest(manifest | lineage([parent], made_by))
-    return Reshaped(run, numbers)
+    return ReshapedRun(run, numbers)
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -15,7 +15,7 @@ from hiertopics.runs.experiment import flags_of, read_experiment
 from hiertopics.settings.layers import Overrides
 
 
-class Simulated(NamedTuple):
+class SimulationResult(NamedTuple):
     """The simulated corpus, its file, and the npz file of the true parameters.
 
     hyperparameters: the names of those that were drawn too.
@@ -38,7 +38,7 @@ def simulate(
     config: Path | str | None = None,
     overrides: Overrides = (),
     draw_hyperparameters: bool = False,
-) -> Simulated:
+) -> SimulationResult:
     """Draw a corpus under a backend's config and write it in the format of ``output``'s suffix.
 
     The truth (weights, topics, ...: the arrays that the backend's ``simulate`` names) goes to
@@ -70,4 +70,4 @@ def simulate(
         corpus, truth = story.simulate(settings, sizes, context, *([drawn] if drawn else []))
     truth_path = beside(path, ".truth.npz")
     write_corpus(corpus, path, others={truth_path: files.as_npz({**truth, **drawn})})
-    return Simulated(corpus, path, truth_path, tuple(drawn))
+    return SimulationResult(corpus, path, truth_path, tuple(drawn))

@@ -111,7 +111,7 @@ def support(
             for number in range(resamples)
         ]
         shuffled = _null(target, corpus, fitted, key, resamples, say) if null else None
-    made = Made(n_iterations, _needed(target), changed)
+    made = ResampleFits(n_iterations, _needed(target), changed)
     return _written(target, basis, found, made, shuffled, replace, say)
 
 
@@ -137,7 +137,7 @@ def against(
     for number, other in enumerate(trees):
         places, rows = _in_common(target, other)
         found.append(_compared(target, basis, number, rows, other.tree, other.theta[places], other))
-    made = Made(None, None, {"against": [str(other.path) for other in trees]})
+    made = ResampleFits(None, None, {"against": [str(other.path) for other in trees]})
     return _written(target, basis, found, made, None, replace, say)
 
 
@@ -342,7 +342,7 @@ def _null(
     return {name: getattr(told, name) for name in ("covered_50", "covered_70", "branches_50")}
 
 
-class Made(NamedTuple):
+class ResampleFits(NamedTuple):
     """The fits of the resamples: their iterations, those needed (None: other runs), settings."""
 
     iterations: int | None
@@ -359,7 +359,7 @@ def _written(
     run: RunDir,
     basis: Basis,
     found: Sequence[TreeComparison],
-    made: Made,
+    made: ResampleFits,
     null: dict[str, float] | None,
     replace: bool,
     say: Callable[[str], None],
@@ -414,7 +414,7 @@ def _before(run: RunDir) -> dict[str, Any] | None:
     return written
 
 
-def _doubts(n: int, made: Made) -> Iterator[str]:
+def _doubts(n: int, made: ResampleFits) -> Iterator[str]:
     """Yield the reasons why a result is uncertain."""
     if made.is_short:
         yield (

@@ -32,7 +32,7 @@ COLUMNS_AT_ONCE = 256
 """Columns of rows whose inner products are made at a time."""
 
 
-class Singular(NamedTuple):
+class SingularVectors(NamedTuple):
     """left: float64 [n, k], values: [k], falling, right: [k, m]; X is near (left * values) @ right.
 
     Of each right vector the largest entry, the first of nearly equal ones, is positive. Where X
@@ -66,7 +66,7 @@ def unit(rows: F64) -> F64:
     return np.asarray(rows / np.maximum(kernels.lengths(rows), 1e-300)[:, None])
 
 
-def singular(matrix: sparse.csr_array, n_vectors: int, powers: int = POWERS) -> Singular:
+def singular(matrix: sparse.csr_array, n_vectors: int, powers: int = POWERS) -> SingularVectors:
     """Return the largest singular values of X [n, m] and their vectors, at most min(n, m).
 
     powers: power iterations.
@@ -93,11 +93,11 @@ def singular(matrix: sparse.csr_array, n_vectors: int, powers: int = POWERS) -> 
     signs = np.where(right[np.arange(n_vectors), first] < 0, -1.0, 1.0)
     left *= signs
     right *= signs[:, None]
-    return Singular(left, values, right)
+    return SingularVectors(left, values, right)
 
 
 def non_negative(
-    matrix: sparse.csr_array, found: Singular, passes: int = PASSES
+    matrix: sparse.csr_array, found: SingularVectors, passes: int = PASSES
 ) -> tuple[F64, F64]:
     """Return non-negative W [n, k] and H [k, m] of a small sum of squares of X - W H.
 
@@ -118,7 +118,7 @@ def non_negative(
     return weights, _columns(parts)
 
 
-def _first_factors(matrix: sparse.csr_array, found: Singular) -> tuple[F64, F64]:
+def _first_factors(matrix: sparse.csr_array, found: SingularVectors) -> tuple[F64, F64]:
     """Return W [n, k] and the columns [m, k] of H to begin with."""
     mean = float(matrix.sum()) / max(matrix.shape[0] * matrix.shape[1], 1)
     weights, parts = np.zeros_like(found.left), np.zeros_like(found.right)

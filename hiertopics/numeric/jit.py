@@ -164,7 +164,7 @@ class _LinkedLibrary(JITCodeLibrary):  # type: ignore[misc]
         return part
 
 
-class _Whole(JITCodeLibrary):  # type: ignore[misc]
+class _WholeLibrary(JITCodeLibrary):  # type: ignore[misc]
     """Code of a kernel with all that it calls."""
 
     def add_ir_module(self, ir_module: Any) -> None:
@@ -185,7 +185,7 @@ class _Compiler(Compiler):  # type: ignore[misc]
         context = self.state.targetctx
         context.refresh()
         codegen = context.codegen()
-        self.state.library = _Whole(codegen, func.__qualname__)
+        self.state.library = _WholeLibrary(codegen, func.__qualname__)
         self.state.library.enable_object_caching()
         # Under numba's lock: nobody else compiles meanwhile. Nor is each call of LLVM timed.
         codegen._library_class = _LinkedLibrary

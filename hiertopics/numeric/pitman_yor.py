@@ -158,7 +158,7 @@ def _best_concentration(discount: float, value: Callable[[float], float]) -> Sea
     return SearchResult(PitmanYor(discount, math.exp(place)), max(at_left, at_right), at_limit)
 
 
-class Marginal(NamedTuple):
+class MarginalLikelihood(NamedTuple):
     """Documents at fixed mixtures, prepared for ln p(tokens | p_d, a, b) of any b at one a.
 
     discount: a. lengths: int64 [n_docs]; starts: int64 [n_docs + 1], where the coefficients of a
@@ -185,7 +185,9 @@ class Marginal(NamedTuple):
         return np.asarray(sums - log_rising(PitmanYor(1.0, concentration), self.lengths))
 
 
-def marginal(starts: NDArray[Any], counts: NDArray[Any], chances: F64, discount: float) -> Marginal:
+def marginal(
+    starts: NDArray[Any], counts: NDArray[Any], chances: F64, discount: float
+) -> MarginalLikelihood:
     """Return the terms of the marginal likelihood of documents at one discount.
 
     starts: [n_docs + 1], where the pairs of a document begin; counts, chances: [n_pairs], tokens
@@ -201,4 +203,4 @@ def marginal(starts: NDArray[Any], counts: NDArray[Any], chances: F64, discount:
     totals = ends_of(counts)
     ends = ends_of([len(each) for each in made])
     joined = np.concatenate([np.empty(0), *made])
-    return Marginal(discount, np.diff(totals[np.asarray(starts)]), ends, joined)
+    return MarginalLikelihood(discount, np.diff(totals[np.asarray(starts)]), ends, joined)

@@ -17,7 +17,7 @@ from hiertopics.base.arrays import F64, I32
 from hiertopics.base.axes import Axes
 from hiertopics.contract.model import Context, Summary, without
 from hiertopics.families.chdp.base_kernels import Weights
-from hiertopics.families.chdp.config import GibbsSettings as Settings, Model, Sampled
+from hiertopics.families.chdp.config import ConcentrationFlags, GibbsSettings as Settings, Model
 from hiertopics.families.chdp.gibbs_state import (
     ChdpDraw,
     DocumentState,
@@ -179,7 +179,7 @@ def sweep(state: State, data: Data, model: Model, rng: np.random.Generator) -> i
 
 
 def draw_concentrations(
-    state: State, data: Data, sampled: Sampled, rng: np.random.Generator
+    state: State, data: Data, sampled: ConcentrationFlags, rng: np.random.Generator
 ) -> None:
     """Draw alpha_doc, alpha_group and gamma given the seating (step 4)."""
     options = unpack(state, data).options

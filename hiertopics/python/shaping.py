@@ -15,7 +15,7 @@ from hiertopics.scoring.comparison import lost
 from hiertopics.scoring.evaluation import held_out_arrays
 
 
-class Shaped(NamedTuple):
+class ShapeResult(NamedTuple):
     """A run that was made. nodes: how many there are at each depth below the root.
 
     inner: how many of them have nodes below them, at each depth that has such nodes. price: by how
@@ -40,7 +40,7 @@ def shape(
     workers: int = 1,
     argv: Sequence[str] = (),
     trust_tokenizer: bool = False,
-) -> Shaped:
+) -> ShapeResult:
     """Write a run of a tree with given numbers of nodes by level between root and leaves.
 
     branches: coarse to fine, as ``model.branches``; a node that would have a single child is
@@ -62,6 +62,6 @@ def shape(
     nodes = np.bincount(tree.depth[tree.shown])[1:].tolist()
     inner = np.bincount(tree.depth[np.intersect1d(tree.shown, tree.parent)])[1:].tolist()
     if before is None:
-        return Shaped(made, nodes, inner, None, None)
+        return ShapeResult(made, nodes, inner, None, None)
     behind = lost(held_out_arrays(made, workers), before)
-    return Shaped(made, nodes, inner, behind.log_likelihood_per_word, behind.standard_error)
+    return ShapeResult(made, nodes, inner, behind.log_likelihood_per_word, behind.standard_error)

@@ -64,7 +64,7 @@ def read_experiment(
 
 
 def _with_variants(
-    layers: list[tuple[str, Mapping[str, Any]]], asked: registry.Asked
+    layers: list[tuple[str, Mapping[str, Any]]], asked: registry.BackendChoice
 ) -> list[tuple[str, Mapping[str, Any]]]:
     """Return layers in which variants are the settings that they stand for.
 

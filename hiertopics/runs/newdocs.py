@@ -44,7 +44,7 @@ from hiertopics.runs.manifest import MANIFEST
 from hiertopics.runs.placing import PARQUET, TABLES, DocumentFacts, spans, together, write_placed
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.soundness import ARITHMETIC, blamed, check_fitted, check_posterior
-from hiertopics.runs.unseen import Matched, as_matched, columns_of, left_out, match, read_new
+from hiertopics.runs.unseen import MatchedCorpus, as_matched, columns_of, left_out, match, read_new
 from hiertopics.settings.config import Experiment
 
 SUFFIXES = (".npz", *TABLES, "")
@@ -53,7 +53,7 @@ _READING = threading.Lock()
 
 
 @dataclass(frozen=True)
-class Inferred(Matched):
+class PlacedDocuments(MatchedCorpus):
     """New documents and where they lie under a run's tree.
 
     corpus: of shards, as they were read. lengths: int64 [n_docs], their known tokens. theta:
@@ -164,7 +164,7 @@ def infer(
     workers: int = 1,
     cluster: str | None = None,
     trust_tokenizer: bool = False,
-) -> Inferred:
+) -> PlacedDocuments:
     """Return theta of new documents, and write it as the suffix of ``output`` tells.
 
     corpus: a file, or an object as for ``fit``; the columns of a bare table are the run's words.
@@ -198,7 +198,7 @@ def infer(
                 whole = match(new, target.vocab, left_out(target))
             placed = infer_theta(target, whole.corpus, seed=seed, engine=engine)
             known = whole.unknown_tokens, whole.unknown, whole.corpus.doc_lengths
-            found = Inferred(whole.corpus, *known, *_fields(placed))
+            found = PlacedDocuments(whole.corpus, *known, *_fields(placed))
     if output is not None:
         write_placed(Path(output), target, found.facts, found.posterior, words_by)
     return found
@@ -210,7 +210,7 @@ def _fields(found: Posterior) -> tuple[Any, ...]:
 
 def _placed_in_blocks(
     run: RunDir, new: Shelf, room: Room, seed: int | None, engine: Engine
-) -> Inferred:
+) -> PlacedDocuments:
     """Place documents in files some at a time; the results of all lie in the room."""
     none, stopped = np.empty(0, np.int64), left_out(run)
     lengths, unknown, n_unknown = [none], [none], 0
@@ -227,7 +227,7 @@ def _placed_in_blocks(
 
     placed = together(parts(), (new.n_docs, run.tree.n_nodes), room)
     known = np.concatenate(unknown), np.concatenate(lengths)
-    return Inferred(new, n_unknown, *known, *_fields(placed))
+    return PlacedDocuments(new, n_unknown, *known, *_fields(placed))
 
 
 def _require_form(path: Path) -> None:

@@ -45,7 +45,7 @@ from hiertopics.settings.config import DataConfig
 
 
 @dataclass(frozen=True)
-class Matched:
+class MatchedCorpus:
     """A corpus over a run's vocabulary (or vectors over its columns), and the number of tokens
     outside it.
 
@@ -58,7 +58,7 @@ class Matched:
     unknown: I64
 
 
-def read_matched(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Matched:
+def read_matched(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> MatchedCorpus:
     """Read a corpus file as new documents of ``run``.
 
     data: entries of the ``data`` section that describe the file (vocab, from_, text_field, ...);
@@ -70,9 +70,9 @@ def read_matched(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Ma
     return as_matched(new) if isinstance(new, Vectors) else match(in_memory(new), run.vocab)
 
 
-def as_matched(vectors: Vectors) -> Matched:
+def as_matched(vectors: Vectors) -> MatchedCorpus:
     """Return rows of numbers over a run's columns as matched documents, without unknown ones."""
-    return Matched(vectors, 0, np.zeros(vectors.n_docs, np.int64))
+    return MatchedCorpus(vectors, 0, np.zeros(vectors.n_docs, np.int64))
 
 
 def left_out(run: RunDir) -> frozenset[str]:
@@ -166,7 +166,7 @@ def _bins(run: RunDir) -> Bins:
         return Bins.from_arrays(run.tree.extra)
 
 
-def read_unseen(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Matched:
+def read_unseen(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> MatchedCorpus:
     """Read as ``read_matched`` does; UsageError for the corpus that the run was trained on."""
     matched = read_matched(run, corpus, data)
     if matched.corpus.text_fingerprint == run.manifest["corpus"]["text_fingerprint"]:
@@ -207,7 +207,7 @@ def columns_in(own: Sequence[str], vocab: Sequence[str]) -> I64:
     return np.array([column.get(word, -1) for word in own], dtype=np.int64)
 
 
-def match(corpus: Corpus, vocab: Sequence[str], left_out: Set[str] = frozenset()) -> Matched:
+def match(corpus: Corpus, vocab: Sequence[str], left_out: Set[str] = frozenset()) -> MatchedCorpus:
     """Carry counts over to ``vocab``; see ``columns_in``.
 
     left_out: words that are not counted as unknown ones of a document.
@@ -228,7 +228,7 @@ def match(corpus: Corpus, vocab: Sequence[str], left_out: Set[str] = frozenset()
         is_wanted = np.array([word not in left_out for word in corpus.vocab], dtype=bool)
         counted &= is_wanted[cells.coords[1]]
     unknown = np.bincount(cells.coords[0][counted], cells.data[counted], corpus.n_docs)
-    return Matched(carried, int(cells.data[~known].sum()), unknown.astype(np.int64))
+    return MatchedCorpus(carried, int(cells.data[~known].sum()), unknown.astype(np.int64))
 
 
 def columns_of(run: RunDir) -> tuple[str, ...] | None:

@@ -29,8 +29,8 @@ from hiertopics.scoring.scores import Score, pool
 from hiertopics.scoring.tasks import evaluate_task
 from hiertopics.scoring.tasks.hierarchy import HierarchyOptions
 
-Given = TypeVar("Given")
-Made = TypeVar("Made")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 def compare(
@@ -104,8 +104,8 @@ def _rows(
 
 
 def _each(
-    make: Callable[[Given], Made], items: Sequence[Given], problems: list[HiertopicsError]
-) -> list[Made]:
+    make: Callable[[Item], Result], items: Sequence[Item], problems: list[HiertopicsError]
+) -> list[Result]:
     """Return the results of ``make`` for the items; add its errors to ``problems``."""
     made = []
     for item in items:

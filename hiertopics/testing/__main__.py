@@ -11,7 +11,7 @@ import pytest
 from hiertopics.base.errors import HiertopicsError
 from hiertopics.contract import registry
 from hiertopics.testing.bench import cases_of_backend
-from hiertopics.testing.chosen import PLUGIN, Chosen
+from hiertopics.testing.chosen import PLUGIN, CasePlugin
 
 
 @click.command()
@@ -30,15 +30,15 @@ def main(backend: str, overrides: tuple[str, ...], options: tuple[str, ...]) -> 
     words = ["-q", "-p", "no:cacheprovider", "-c", "/dev/null", f"--rootdir={folder}"]
     words += ["-o", "markers=slow\nof_those\nas_users_do", str(folder), *options]
 
-    class Named:
+    class PluginRegistration:
         """Gives the plugin its name."""
 
         @staticmethod
         def pytest_configure(config: pytest.Config) -> None:
             """Hand over the cases."""
-            config.pluginmanager.register(Chosen(cases), PLUGIN)
+            config.pluginmanager.register(CasePlugin(cases), PLUGIN)
 
-    sys.exit(pytest.main(words, plugins=[Named()]))
+    sys.exit(pytest.main(words, plugins=[PluginRegistration()]))
 
 
 if __name__ == "__main__":

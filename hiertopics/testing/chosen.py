@@ -9,7 +9,7 @@ from hiertopics.testing.bench import ALL, PROMISING, Case
 PLUGIN = "hiertopics-chosen"
 
 
-class Chosen:
+class CasePlugin:
     """A pytest plugin with the cases to be tested: one backend and its variants."""
 
     def __init__(self, cases: list[Case]) -> None:
@@ -22,6 +22,6 @@ def cases_of(config: pytest.Config, *, promising: bool = False) -> list[Case]:
     promising: among hiertopics' own also settings under which a bound is promised.
     """
     found = config.pluginmanager.get_plugin(PLUGIN)
-    if isinstance(found, Chosen):
+    if isinstance(found, CasePlugin):
         return found.cases
     return PROMISING if promising else ALL

@@ -7,7 +7,7 @@ from typing import Any
 
 from hiertopics.base.visible import Line, Span, visible
 from hiertopics.corpus.data.tree import Label
-from hiertopics.runs.newdocs import Inferred
+from hiertopics.runs.newdocs import PlacedDocuments
 from hiertopics.runs.placing import named_tree, placed_blocks
 from hiertopics.runs.rows import NamedTree
 from hiertopics.runs.rundir import RunDir
@@ -17,14 +17,16 @@ SHOWN_TOPICS = 3
 
 
 def placed_records(
-    run: RunDir, found: Inferred, words_by: str | None = None
+    run: RunDir, found: PlacedDocuments, words_by: str | None = None
 ) -> Iterator[dict[str, Any]]:
     """Yield a record for each new document, as ``infer`` writes them (``rows.placed_rows``)."""
     for block in placed_blocks(named_tree(run, words_by), found.facts, found.posterior):
         yield from block
 
 
-def placed_lines(run: RunDir, found: Inferred, words_by: str | None = None) -> Iterator[Line]:
+def placed_lines(
+    run: RunDir, found: PlacedDocuments, words_by: str | None = None
+) -> Iterator[Line]:
     """Yield lines for each new document: name, unknown words, beginning; and its main topics.
 
     A document of a tree has the way to its main topic, with the shares at or below its nodes. A

@@ -14,19 +14,25 @@ from scipy import stats
 from stepping import at
 
 from hiertopics.families.chdp import gibbs, gibbs_kernels, maximum_kernels as maximum
-from hiertopics.families.chdp.config import Sampled
+from hiertopics.families.chdp.config import ConcentrationFlags
 from hiertopics.families.chdp.gibbs_state import group_weights
 from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR
 from hiertopics.numeric.priors import GammaPrior
 
 ALPHA, GAMMA = 0.8, 1.3
-HELD = Sampled(alpha_doc=False, alpha_group=False, gamma=False, eta=False)
+HELD = ConcentrationFlags(alpha_doc=False, alpha_group=False, gamma=False, eta=False)
 DOCS = [[0, 0, 1], [1, 2]]
 ROWS = [[2, 1, 0], [0, 1, 1]]
 
 
 def draw_weights(
-    state: Any, data: Any, settings: Any, sampled: Sampled, rng: Any, *, reorder: bool = False
+    state: Any,
+    data: Any,
+    settings: Any,
+    sampled: ConcentrationFlags,
+    rng: Any,
+    *,
+    reorder: bool = False,
 ) -> None:
     """Draw them with one generator for the only piece."""
     weights = group_weights(state, settings.model)

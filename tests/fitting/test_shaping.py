@@ -24,7 +24,7 @@ from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.recutting import _moved, _tree
 from hiertopics.families.nhdp.shapes import ArrangedTopics, nested, numbered
 from hiertopics.fitting.driver import fit
-from hiertopics.python.shaping import Shaped
+from hiertopics.python.shaping import ShapeResult
 from hiertopics.runs.rundir import RunDir
 
 Call = Callable[..., Any]
@@ -239,13 +239,13 @@ def test_a_run_that_cannot_be_scored_is_refused_with_the_reason_alone(
     assert not Path("new").exists()
 
 
-def shaped(parent: list[int], least: int = 2) -> Shaped:
+def shaped(parent: list[int], least: int = 2) -> ShapeResult:
     """Return a made run of this shape."""
     inner = np.bincount(_depths(parent)[np.unique(parent[1:])])[1:].tolist()
     nodes = np.bincount(_depths(parent))[1:].tolist()
     model = SimpleNamespace(least_children=least)
     run = SimpleNamespace(experiment=SimpleNamespace(model=model))
-    return Shaped(run, nodes, inner, None, None)  # type: ignore[arg-type]
+    return ShapeResult(run, nodes, inner, None, None)  # type: ignore[arg-type]
 
 
 def _depths(parent: list[int]) -> np.ndarray[Any, Any]:

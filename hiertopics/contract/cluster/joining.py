@@ -182,11 +182,11 @@ def _deaf() -> Any:
 
     from distributed import WorkerPlugin
 
-    class Deaf(WorkerPlugin):  # type: ignore[misc]
+    class SignalIgnorer(WorkerPlugin):  # type: ignore[misc]
         name = "deaf"
 
         def setup(self, worker: Any) -> None:
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
                 signal.signal(number, signal.SIG_IGN)
 
-    return Deaf()
+    return SignalIgnorer()

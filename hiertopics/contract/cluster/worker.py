@@ -140,8 +140,8 @@ def drop(name: str) -> None:
 def serve(packed: bytes, message: bytes, threads: int) -> bytes:
     """Carry out an order in this process; return the pickled ``Answer``.
 
-    packed: a pickled Order. message: pickled, an ``Each`` of the messages of these pieces or one
-    for all of them. What a task raises comes back as it is: Dask need not know.
+    packed: a pickled ``WorkerCommand``. message: pickled, an ``Each`` of the messages of these
+    pieces or one for all of them. What a task raises comes back as it is: Dask need not know.
     """
     order: WorkerCommand = pickle.loads(packed)
     STORE.forget(order.gone)

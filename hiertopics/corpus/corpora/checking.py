@@ -33,7 +33,7 @@ MEANINGLESS = ("corpus", "holdout", "vocabulary_from")
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckResult:
     """The files that were read and their problems.
 
     more: there are more problems than were asked for. shape: what a sound corpus holds, by name
@@ -86,7 +86,7 @@ def check(
     overrides: Overrides = (),
     most: int = MOST,
     trust_tokenizer: bool = False,
-) -> Checked:
+) -> CheckResult:
     """Read a corpus with its side files and note every line that cannot be read.
 
     A line with several mistakes is told by its first. A binary or a raw text file is read up to
@@ -113,7 +113,7 @@ def check(
     source = replace(source, path=Path(str(config.corpus)))
     shape = {} if read is None else shape_of(read) | marks_of(read)
     notes = () if read is None else read.notes
-    return Checked(source, tuple(found), problems.more, shape, notes, advice, tuple(auto))
+    return CheckResult(source, tuple(found), problems.more, shape, notes, advice, tuple(auto))
 
 
 def _not_followed(advice: tuple[Advice, ...], config: DataConfig) -> tuple[Advice, ...]:

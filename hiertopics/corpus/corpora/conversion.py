@@ -37,7 +37,7 @@ MEANINGLESS = ("corpus", "holdout", "vocabulary_from")
 
 
 @dataclass(frozen=True)
-class Converted:
+class ConversionResult:
     """The sources that were read, and the files that were written in which format.
 
     notes: what the reader said, and what the written files do not hold.
@@ -60,7 +60,7 @@ def convert(
     data: Mapping[str, Any] | None = None,
     overrides: Overrides = (),
     trust_tokenizer: bool = False,
-) -> Converted:
+) -> ConversionResult:
     """Read a corpus and write it to ``output`` with its vocabulary, groups and labels.
 
     to: the format, None: by suffix. data: entries of the ``data`` section that describe the file
@@ -82,10 +82,10 @@ def convert(
     _refuse_confusion(source, target, config)
     if in_folder:
         written, notes = _to_shards(source, config, target)
-        return Converted(written.shelf, source, target, name, written.files, notes)
+        return ConversionResult(written.shelf, source, target, name, written.files, notes)
     read = dataset.read_data(config)
     files = write_corpus(read, target, name, spared=_files_of(source))
-    return Converted(read, source, target, name, files, (*read.notes, *_losses(read, name)))
+    return ConversionResult(read, source, target, name, files, (*read.notes, *_losses(read, name)))
 
 
 def _to_shards(

@@ -39,7 +39,7 @@ class Triplets(NamedTuple):
     influence: F64
 
 
-class Measured(NamedTuple):
+class MeasureEstimate(NamedTuple):
     """A measure with its value where labels are permuted, and its error over documents."""
 
     value: float
@@ -58,9 +58,9 @@ class Level(NamedTuple):
     n_docs: int
     triplets: Triplets
     kin: Triplets
-    purity: Measured
-    best_node_f1: Measured
-    ami: Measured
+    purity: MeasureEstimate
+    best_node_f1: MeasureEstimate
+    ami: MeasureEstimate
 
 
 class _TripletSums(NamedTuple):
@@ -230,14 +230,16 @@ Measure = Callable[[I32, I64, I64], float]
 
 def _measured(
     measure: Measure, parent: I32, at: I64, codes: I64, orders: Sequence[I64], folds: I64
-) -> Measured:
+) -> MeasureEstimate:
     """Return a measure with its chance, and its error by leaving out one part after the other."""
     drawn = [measure(parent, at, codes[order]) for order in orders]
     parts = np.unique(folds)
     without = np.array([measure(parent, at[folds != part], codes[folds != part]) for part in parts])
     spread = ((without - without.mean()) ** 2).sum() * (len(parts) - 1) / max(len(parts), 1)
     value = measure(parent, at, codes)
-    return Measured(value, float(np.mean(drawn)) if drawn else np.nan, float(np.sqrt(spread)))
+    return MeasureEstimate(
+        value, float(np.mean(drawn)) if drawn else np.nan, float(np.sqrt(spread))
+    )
 
 
 def _tables(parent: I32, at: I64, codes: I64) -> tuple[F64, F64]:
@@ -351,7 +353,7 @@ def _entropy(shares: F64) -> float:
     return float(-(shares * np.log(shares)).sum())
 
 
-class Torn(NamedTuple):
+class ScatteredLabel(NamedTuple):
     """A label. branches: exp of the entropy of its documents' branches; largest: the first ones.
 
     largest: rows of the tree with documents of the label there, most of them first.
@@ -363,7 +365,7 @@ class Torn(NamedTuple):
     largest: tuple[tuple[int, int], ...]
 
 
-class Mixed(NamedTuple):
+class MixedBranch(NamedTuple):
     """A branch. node: its row of the tree, -1 for documents in no branch. share: of ``label``."""
 
     node: int
@@ -375,7 +377,7 @@ class Mixed(NamedTuple):
 N_LARGEST = 3
 
 
-def torn_labels(shares: TreeShares, paths: LabelPaths, level: int) -> list[Torn]:
+def torn_labels(shares: TreeShares, paths: LabelPaths, level: int) -> list[ScatteredLabel]:
     """Return the labels of a level (from 1), those in the most branches first."""
     table, branch = _branch_table(shares, paths, level)
     found = []
@@ -384,15 +386,17 @@ def torn_labels(shares: TreeShares, paths: LabelPaths, level: int) -> list[Torn]
         first = np.argsort(-column, kind="stable")[:N_LARGEST]
         largest = tuple((int(branch[row]), int(column[row])) for row in first if column[row])
         name = paths.names[level - 1][label]
-        found.append(Torn(name, int(column.sum()), float(np.exp(_entropy(part))), largest))
+        found.append(
+            ScatteredLabel(name, int(column.sum()), float(np.exp(_entropy(part))), largest)
+        )
     return sorted(found, key=lambda torn: (-torn.branches, torn.label))
 
 
-def mixed_branches(shares: TreeShares, paths: LabelPaths, level: int) -> list[Mixed]:
+def mixed_branches(shares: TreeShares, paths: LabelPaths, level: int) -> list[MixedBranch]:
     """Return the branches of the root by the share of their largest label, the least first."""
     table, branch = _branch_table(shares, paths, level)
     found = [
-        Mixed(
+        MixedBranch(
             int(branch[row]),
             int(counts.sum()),
             paths.names[level - 1][int(counts.argmax())],

@@ -16,7 +16,7 @@ from hiertopics.base.axes import require_record
 from hiertopics.base.room import Room
 from hiertopics.base.stretches import ends_of, rows_of, stretches
 from hiertopics.corpus.data.corpus import Corpus, Tags, check_marks, digest_names, digest_tags
-from hiertopics.corpus.data.stored import BLOCK_PAIRS, Stored, Texts
+from hiertopics.corpus.data.stored import BLOCK_PAIRS, DocumentFiles, Texts
 
 
 class SelectedStrings(Sequence[str]):
@@ -80,7 +80,7 @@ class Shelf:
     room: where what is as large as the corpus is to be made.
     """
 
-    stored: Stored
+    stored: DocumentFiles
     vocab: tuple[str, ...]
     docs: I64 | None = None
     doc_ids: Sequence[str] | None = None

@@ -95,7 +95,7 @@ class StoredBlock(NamedTuple):
             raise ValueError(f"{what}, but its length is {int(self.lengths[doc])}")
 
 
-class Stored(NamedTuple):
+class DocumentFiles(NamedTuple):
     """Documents in the files of a folder.
 
     parts: their pairs. first_doc: int64 [n_parts + 1], the documents before each part. ends: int64
@@ -143,12 +143,12 @@ def part_names(number: int) -> tuple[str, str]:
     return f"{number:05d}.words.npy", f"{number:05d}.counts.npy"
 
 
-def stored_in(folder: Path, first_doc: I64) -> Stored:
+def stored_in(folder: Path, first_doc: I64) -> DocumentFiles:
     """Map the arrays in a folder; raises OSError or ValueError where they cannot be mapped."""
     names = [part_names(number) for number in range(len(first_doc) - 1)]
     parts = [PairArrays(mapped(folder / words), mapped(folder / counts)) for words, counts in names]
     ends, lengths = mapped(folder / "ends.npy"), mapped(folder / "lengths.npy")
-    return Stored(tuple(parts), first_doc, ends, lengths, folder)
+    return DocumentFiles(tuple(parts), first_doc, ends, lengths, folder)
 
 
 def mapped(path: Path) -> NDArray[Any]:

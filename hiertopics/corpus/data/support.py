@@ -140,7 +140,7 @@ def in_tree(values: F64, shares: TreeShares, n_nodes: int) -> F64:
     return found
 
 
-class Covered(NamedTuple):
+class Coverage(NamedTuple):
     """The share of a tree that comes back in resamples.
 
     covered_50, covered_70: share of the tokens below the root that stand at or below a node of
@@ -157,7 +157,7 @@ class Covered(NamedTuple):
     by_depth: list[float]
 
 
-def covered(tree: Tree, theta: sparse.csr_array, lengths: Ints, value: F64) -> Covered:
+def covered(tree: Tree, theta: sparse.csr_array, lengths: Ints, value: F64) -> Coverage:
     """Return the share of a tree that comes back. value: float64 [n_nodes], support of nodes."""
     shares = tree_shares(tree, theta)
     own = np.array([0.0 if row < 0 else value[row] for row in shares.rows])
@@ -173,7 +173,7 @@ def covered(tree: Tree, theta: sparse.csr_array, lengths: Ints, value: F64) -> C
     depth = _depths(shares)
     by_depth = [float(own[depth == level].mean()) for level in range(1, int(depth.max()) + 1)]
     bits = _bits(tree, theta, lengths, shares, own)
-    return Covered(parts[0], parts[1], of_all, bits, by_depth)
+    return Coverage(parts[0], parts[1], of_all, bits, by_depth)
 
 
 def support_told(tree: Tree, depth: int | None = None, hidden: Bools | None = None) -> str:

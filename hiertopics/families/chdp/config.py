@@ -73,7 +73,7 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         return self.cooperation == "maximization"
 
 
-class Sampled(NamedTuple):
+class ConcentrationFlags(NamedTuple):
     """Flags of the concentrations that are drawn; the others keep their values in the config."""
 
     alpha_doc: bool
@@ -86,7 +86,7 @@ class ChdpGibbsInference(SamplerConfig, frozen=True, kw_only=True):
     """The schedule of chdp-gibbs; raises ValueError for shards of a sampler that has none."""
 
     former: ClassVar[Former] = {
-        f"inference.sample_{name}": Switch(name) for name in Sampled._fields
+        f"inference.sample_{name}": Switch(name) for name in ConcentrationFlags._fields
     }
 
     iterations: Iterations = 500
@@ -112,9 +112,9 @@ class ChdpGibbsInference(SamplerConfig, frozen=True, kw_only=True):
             raise ValueError(f"shards must be 1 for sampler irp, got {self.shards}")
 
     @property
-    def sampled(self) -> Sampled:
+    def sampled(self) -> ConcentrationFlags:
         """Flags of the concentrations that are drawn."""
-        return Sampled(*(name not in self.hold for name in Sampled._fields))
+        return ConcentrationFlags(*(name not in self.hold for name in ConcentrationFlags._fields))
 
 
 class ChdpVariationalInference(InferenceConfig, frozen=True, kw_only=True):

@@ -34,7 +34,11 @@ from hiertopics.contract.engine import Each, Pieces, as_given, cut, joined, stac
 from hiertopics.contract.model import Context, Sharded, without
 from hiertopics.families.chdp import gibbs_kernels as kernels, maximum_kernels as maximum
 from hiertopics.families.chdp.base_kernels import DocumentBases, Weights
-from hiertopics.families.chdp.config import GibbsSettings as Settings, Model as Model, Sampled
+from hiertopics.families.chdp.config import (
+    ConcentrationFlags,
+    GibbsSettings as Settings,
+    Model as Model,
+)
 from hiertopics.families.chdp.gibbs_state import (
     ChdpDraw,
     DocumentState,
@@ -165,7 +169,7 @@ def draw_weights(
     state: State,
     data: Data,
     weights: Weights,
-    sampled: Sampled,
+    sampled: ConcentrationFlags,
     rngs: list[np.random.Generator],
     *,
     reorder: bool = False,
@@ -264,7 +268,7 @@ def _draw_by_splits(
     state: State,
     weights: Weights,
     orphans: Array,
-    sampled: Sampled,
+    sampled: ConcentrationFlags,
     rngs: list[np.random.Generator],
 ) -> None:
     """Superposition: tables to parents, options, sticks, alpha_group, groups, shares (4.2)."""
@@ -291,7 +295,7 @@ def _draw_by_slices(
     data: Data,
     tables: list[PieceTables],
     orphans: Array,
-    sampled: Sampled,
+    sampled: ConcentrationFlags,
     rng: np.random.Generator,
 ) -> None:
     """Maximization: groups by pairwise slices, sticks and alpha_group by slices (4.3)."""

@@ -11,7 +11,7 @@ from scipy import sparse
 from hiertopics.contract.model import NONE_DRAWN, Context, Hyperparameters, Sizes, value_of
 from hiertopics.corpus.data.corpus import Corpus, Tags, default_vocab
 from hiertopics.families.chdp.base_kernels import Weights, base_rows
-from hiertopics.families.chdp.config import GibbsSettings, ModelSettings, Sampled
+from hiertopics.families.chdp.config import ConcentrationFlags, GibbsSettings, ModelSettings
 from hiertopics.families.chdp.layout import link_parents
 from hiertopics.families.flat.concentrations import CONCENTRATION_PRIOR
 from hiertopics.families.flat.sticks import weights_from_fractions
@@ -60,7 +60,7 @@ def draw_hyperparameters(
 ) -> Hyperparameters:
     """Draw the concentrations and eta from the priors of chdp-gibbs, each if a fit would."""
     rng = context.rng("hyperparameters")
-    values = {name: CONCENTRATION_PRIOR.draw(rng) for name in Sampled._fields}
+    values = {name: CONCENTRATION_PRIOR.draw(rng) for name in ConcentrationFlags._fields}
     values["eta"] /= sizes.n_words
     asked = settings.inference.sampled._asdict()
     return {name: np.asarray(value) for name, value in values.items() if asked[name]}

@@ -119,7 +119,7 @@ class Piece(NamedTuple):
         return len(self.cells.cuts)
 
 
-class InCells(Protocol):
+class HasCells(Protocol):
     """An object with the cells of a ``Piece``, and maybe more."""
 
     @property
@@ -205,7 +205,7 @@ def bounds(data: Data) -> Mapping[str, I64]:
     return {**of_cells, "pair_tables": cells, "n_dk": docs, "var_dk": docs}
 
 
-def room_of(piece: InCells) -> Room:
+def room_of(piece: HasCells) -> Room:
     """Return the room for arrays as large as a piece."""
     return beside(piece.cells.word)
 

@@ -23,7 +23,7 @@ from hiertopics.families.flat.kernels import ExpectedCounts, PseudoCounts
 from hiertopics.families.flat.layout import (
     BlockInput,
     Data,
-    InCells,
+    HasCells,
     build_piece,
     lay_out,
     parts_of,
@@ -37,7 +37,7 @@ from hiertopics.settings.config import InferenceConfig
 Table = Floats
 SeededSettings = Settings[SeedSettings, InferenceConfig]
 Visit = Callable[[Any, Any, BlockInput], tuple[Any, Any]]
-RowsOfPairs = Callable[[InCells, Any, int, int], Table]
+RowsOfPairs = Callable[[HasCells, Any, int, int], Table]
 """From a piece, a message and a range of its documents to q(z) of their pairs [n, T]."""
 
 RECOUNT_EVERY = 10
@@ -164,7 +164,7 @@ def drawings(data: Data, n_topics: int, context: Context, dtype: DTypeLike) -> l
     ]
 
 
-def draw(piece: InCells, drawing: DrawInput) -> Local:
+def draw(piece: HasCells, drawing: DrawInput) -> Local:
     """Draw q(z) of a piece: its rows of the draw of a single generator for all pairs."""
     rng, first_pair, n_topics, dtype, seeded = drawing
     room = room_of(piece)
@@ -206,7 +206,7 @@ def begun(
     return state
 
 
-def _as_known(piece: InCells, source: ResponsibilitySource) -> Local:
+def _as_known(piece: HasCells, source: ResponsibilitySource) -> Local:
     cuts = piece.cells.cuts
     room = room_of(piece)
     resp = room.empty((len(piece.cells.word), source.n_topics), source.dtype)
@@ -259,21 +259,21 @@ def prior_of_blocks(pseudo_counts: PseudoCounts, data: Data) -> Callable[[int, i
 
 
 def sweep_block(
-    piece: InCells, local: Any, block: BlockInput
+    piece: HasCells, local: Any, block: BlockInput
 ) -> tuple[Any, tuple[tuple[Table, ...], F64]]:
     """Sweep a block; answer with the move of the topic totals."""
     return _swept(kernels.sweep_block, piece, local, block)
 
 
 def sweep_block_in_fixed_order(
-    piece: InCells, local: Any, block: BlockInput
+    piece: HasCells, local: Any, block: BlockInput
 ) -> tuple[Any, tuple[tuple[Table, ...], F64]]:
     """Do as ``sweep_block`` does, with the same bits on every processor (docs/runs.md)."""
     return _swept(kernels.sweep_block_in_fixed_order, piece, local, block)
 
 
 def _swept(
-    kernel: Callable[..., int], piece: InCells, local: Any, block: BlockInput
+    kernel: Callable[..., int], piece: HasCells, local: Any, block: BlockInput
 ) -> tuple[Any, tuple[tuple[Table, ...], F64]]:
     n_wk, seen_wk = block.rows
     seen_dk = local.seen_dk
@@ -288,7 +288,7 @@ def _swept(
     return local._replace(seen_dk=kept), ((n_wk, seen_wk), n_k - block.given.n_k)
 
 
-def require_sound(piece: InCells, bad_doc: int) -> None:
+def require_sound(piece: HasCells, bad_doc: int) -> None:
     """Raise NumericalError naming the document at which a sweep ended, unless it is -1."""
     if bad_doc >= 0:
         doc = piece.first_doc + bad_doc
@@ -352,7 +352,7 @@ def rounding(data: Data, dtype: DTypeLike) -> float:
 
 
 def recount_block(
-    piece: InCells, local: Any, block: BlockInput
+    piece: HasCells, local: Any, block: BlockInput
 ) -> tuple[Any, tuple[tuple[Table, ...], None]]:
     """Add the pairs of a block to the counts of its documents and words."""
     if block.turn == 0:
@@ -364,7 +364,7 @@ def recount_block(
     return local, (block.rows, None)
 
 
-def _totals(piece: InCells, local: Local, _: None) -> F64:
+def _totals(piece: HasCells, local: Local, _: None) -> F64:
     return np.asarray(local.n_dk.sum(axis=0, dtype=np.float64))
 
 
@@ -380,21 +380,21 @@ def spread(state: Responsibilities, data: Data, visit: Visit | None = None) -> T
 
 
 def spread_block(
-    piece: InCells, local: Any, block: BlockInput
+    piece: HasCells, local: Any, block: BlockInput
 ) -> tuple[Any, tuple[tuple[Table, ...], None]]:
     """Add the pairs of a block to Var[n_dk] and Var[n_wk]."""
     return _spread_by(moments.spread_block, piece, local, block)
 
 
 def spread_block_in_fixed_order(
-    piece: InCells, local: Any, block: BlockInput
+    piece: HasCells, local: Any, block: BlockInput
 ) -> tuple[Any, tuple[tuple[Table, ...], None]]:
     """Do as ``spread_block`` does, with the same bits on every processor (docs/runs.md)."""
     return _spread_by(moments.spread_block_in_fixed_order, piece, local, block)
 
 
 def _spread_by(
-    kernel: Callable[..., None], piece: InCells, local: Any, block: BlockInput
+    kernel: Callable[..., None], piece: HasCells, local: Any, block: BlockInput
 ) -> tuple[Any, tuple[tuple[Table, ...], None]]:
     var_dk = local.var_dk
     if block.turn == 0 or var_dk is None:
@@ -408,7 +408,7 @@ def seen_totals(state: Responsibilities) -> F64:
     return np.sum(state.local.step(_seen_totals, None), axis=0)
 
 
-def _seen_totals(piece: InCells, local: Local, _: None) -> tuple[Local, F64]:
+def _seen_totals(piece: HasCells, local: Local, _: None) -> tuple[Local, F64]:
     assert local.seen_dk is not None
     return settled(local), np.asarray(local.seen_dk.sum(axis=0, dtype=np.float64))
 

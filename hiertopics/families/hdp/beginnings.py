@@ -30,7 +30,7 @@ from hiertopics.families.flat.layout import (
     BlockInput,
     Cells,
     Data,
-    InCells,
+    HasCells,
     Piece,
     build_piece,
     pairs_of,
@@ -66,7 +66,7 @@ class FirstTopicsInput(NamedTuple):
     seeds: Seeds
 
 
-PieceConverter = Callable[[InCells, Local, DTypeLike], tuple[Any, None]]
+PieceConverter = Callable[[HasCells, Local, DTypeLike], tuple[Any, None]]
 
 
 def is_wanted(settings: Any) -> bool:
@@ -154,24 +154,24 @@ def _sweep_block(piece: Piece, local: Local, block: BlockInput) -> tuple[Local, 
     return local, sweep_block(local.tokens, own, block)[1]
 
 
-def as_few(piece: InCells, local: Local, dtype: DTypeLike) -> tuple[few.Local, None]:
+def as_few(piece: HasCells, local: Local, dtype: DTypeLike) -> tuple[few.Local, None]:
     """Keep the counts alone, from which q(z) can be computed (theory/hdp 3.7)."""
     return few.begin_without_entries(piece, local.n_dk.astype(np.float32)), None
 
 
-def as_rows(piece: InCells, local: Local, dtype: DTypeLike) -> tuple[variational.Local, None]:
+def as_rows(piece: HasCells, local: Local, dtype: DTypeLike) -> tuple[variational.Local, None]:
     """Take the shares of topics among a pair's tokens for its q(z)."""
     resp = np.zeros((len(piece.cells.word), local.n_dk.shape[1]), dtype)
     share_pairs(piece.cells.tokens, local.z, resp)
     return variational.Local(resp, local.n_dk.astype(dtype)), None
 
 
-def as_bursty_few(piece: InCells, local: Local, dtype: DTypeLike) -> tuple[Any, None]:
+def as_bursty_few(piece: HasCells, local: Local, dtype: DTypeLike) -> tuple[Any, None]:
     """Do as ``as_few``, with a table for each token."""
     return few_bursty.as_bursty(piece, as_few(piece, local, dtype)[0], None)
 
 
-def as_bursty_rows(piece: InCells, local: Local, dtype: DTypeLike) -> tuple[Any, None]:
+def as_bursty_rows(piece: HasCells, local: Local, dtype: DTypeLike) -> tuple[Any, None]:
     """Do as ``as_rows``, with a table for each token."""
     return bursty.as_bursty(piece, as_rows(piece, local, dtype)[0], None)
 
@@ -223,7 +223,7 @@ class PieceInitialCounts(NamedTuple):
     phi: Table
 
 
-def _rows(piece: InCells, counts: PieceInitialCounts, first: int, last: int) -> Table:
+def _rows(piece: HasCells, counts: PieceInitialCounts, first: int, last: int) -> Table:
     doc, word = pairs_of(piece.cells, first, last)
     rows = counts.phi[word]
     rows *= (counts.n_dk[first:last] + counts.doc_prior)[doc - first]

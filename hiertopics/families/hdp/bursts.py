@@ -19,7 +19,7 @@ from hiertopics.corpus.data import Bags, Corpus
 from hiertopics.families.flat import bursts, variational
 from hiertopics.families.flat.bursts import times_as_likely, told
 from hiertopics.families.flat.kernels import PseudoCounts
-from hiertopics.families.flat.layout import Data, InCells
+from hiertopics.families.flat.layout import Data, HasCells
 from hiertopics.families.flat.prediction import BURSTS_EXTRA, EXTRA, infer_bursty
 from hiertopics.families.flat.summary import document_weights
 from hiertopics.families.hdp import (
@@ -224,7 +224,7 @@ def hand_on(local: Pieces[Any, Any], tables: Floats, data: Data) -> None:
     local.step(_with_tables, Each(np.split(tables, data.cell_bounds[1:-1])))
 
 
-def _with_tables(piece: InCells, local: Any, tables: Any) -> tuple[Any, None]:
+def _with_tables(piece: HasCells, local: Any, tables: Any) -> tuple[Any, None]:
     local.pair_tables[:] = tables
     return local, None
 
@@ -281,7 +281,7 @@ def mean_of(parts: Sequence[tuple[float, float]]) -> float:
 
 
 def _log_likelihood(
-    piece: InCells, local: Any, given: tuple[F64, F64, PitmanYor]
+    piece: HasCells, local: Any, given: tuple[F64, F64, PitmanYor]
 ) -> tuple[float, float]:
     """Return the log chance of some documents of a piece, and their tokens."""
     phi, doc_prior, process = given
@@ -296,7 +296,7 @@ def _log_likelihood(
 
 
 def log_likelihood(
-    piece: InCells, docs: I64, theta_of: Callable[[int], F64], phi: F64, process: PitmanYor
+    piece: HasCells, docs: I64, theta_of: Callable[[int], F64], phi: F64, process: PitmanYor
 ) -> tuple[float, float]:
     """Return the log chance of some of these documents of a piece, evenly spaced, and their tokens.
 
@@ -318,7 +318,7 @@ def log_likelihood(
     return float(found.log_likelihoods(process.concentration).sum()), float(tokens.sum())
 
 
-def evenly(docs: I64, piece: InCells, most: int) -> I64:
+def evenly(docs: I64, piece: HasCells, most: int) -> I64:
     """Return evenly spaced documents, as many as keep their marginal within ``most`` terms."""
     cells = piece.cells
     repeated = np.concatenate([[0.0], np.cumsum(np.where(cells.tokens > 1, cells.tokens, 0))])

@@ -22,7 +22,7 @@ from hiertopics.families.flat.burst_kernels import TableRule
 from hiertopics.families.flat.bursts import BurstPlan
 from hiertopics.families.flat.config import ModelSettings
 from hiertopics.families.flat.kernels import ExpectedCounts, PseudoCounts
-from hiertopics.families.flat.layout import BlockInput, Data, InCells, Piece, room_of
+from hiertopics.families.flat.layout import BlockInput, Data, HasCells, Piece, room_of
 from hiertopics.families.flat.variational import Responsibilities, RowsOfPairs, SweepVariant, Table
 from hiertopics.families.hdp.burst_learning import FOLD
 
@@ -64,7 +64,7 @@ def seating_of(state: Any, data: Data) -> TableRule:
     return TableRule(means, float(state.burst_concentration), state.burst_stage > UNLEARNED)
 
 
-def tables_of_tokens(piece: InCells, dtype: DTypeLike) -> Table:
+def tables_of_tokens(piece: HasCells, dtype: DTypeLike) -> Table:
     """Return a table for each token, by pair [n_pairs]."""
     tables = room_of(piece).empty(len(piece.cells.word), dtype)
     tables[:] = piece.cells.tokens
@@ -120,7 +120,7 @@ def with_tables(plain: SweepVariant, as_bursty: Callable[..., Any]) -> SweepVari
     )
 
 
-def as_bursty(piece: InCells, local: variational.Local, _: None) -> tuple[Local, None]:
+def as_bursty(piece: HasCells, local: variational.Local, _: None) -> tuple[Local, None]:
     """Return the state of a piece with a table for each token."""
     return Local(local.resp, local.n_dk, tables_of_tokens(piece, local.n_dk.dtype)), None
 
@@ -149,15 +149,15 @@ def sweep(
     )
 
 
-def _sweep_block(piece: InCells, local: Local, block: BlockInput) -> tuple[Local, Any]:
+def _sweep_block(piece: HasCells, local: Local, block: BlockInput) -> tuple[Local, Any]:
     return _swept(burst_kernels.sweep_block, piece, local, block)
 
 
-def _sweep_in_fixed_order(piece: InCells, local: Local, block: BlockInput) -> tuple[Local, Any]:
+def _sweep_in_fixed_order(piece: HasCells, local: Local, block: BlockInput) -> tuple[Local, Any]:
     return _swept(burst_kernels.sweep_block_in_fixed_order, piece, local, block)
 
 
-def _swept(kernel: Any, piece: InCells, local: Local, block: BlockInput) -> tuple[Local, Any]:
+def _swept(kernel: Any, piece: HasCells, local: Local, block: BlockInput) -> tuple[Local, Any]:
     n_wk, seen_wk = block.rows
     seen_dk = local.seen_dk
     if seen_dk is None:
@@ -203,11 +203,11 @@ def tables_of_pairs(state: Any) -> Floats:
     return np.concatenate(state.local.ask(_tables_of_pairs, None))
 
 
-def _tables_of_pairs(piece: InCells, local: Any, _: None) -> Floats:
+def _tables_of_pairs(piece: HasCells, local: Any, _: None) -> Floats:
     return np.asarray(local.pair_tables)
 
 
-def _tables_of_documents(piece: InCells, local: Any, _: None) -> F64:
+def _tables_of_documents(piece: HasCells, local: Any, _: None) -> F64:
     ends = np.concatenate([[0.0], np.cumsum(local.pair_tables, dtype=np.float64)])
     cuts = piece.cells.cuts
     return np.asarray(ends[cuts[:, -1]] - ends[cuts[:, 0]])
@@ -228,7 +228,7 @@ def take_out(state: Any, data: Data, docs: I64) -> None:
     state.local.step(_take_out, Each(messages))
 
 
-def _take_out(piece: InCells, local: Any, docs: I64) -> tuple[Any, None]:
+def _take_out(piece: HasCells, local: Any, docs: I64) -> tuple[Any, None]:
     for first, last in piece.cells.cuts[docs][:, [0, -1]]:
         local.pair_tables[first:last] = 0
     local.n_dk[docs] = 0
@@ -244,13 +244,13 @@ class ReturnInput(NamedTuple):
     more: Any = None
 
 
-def aside_in(piece: InCells, local: Any) -> I64:
+def aside_in(piece: HasCells, local: Any) -> I64:
     """Return the documents of a piece that are put aside."""
     tables, cuts = _tables_of_documents(piece, local, None), piece.cells.cuts
     return np.flatnonzero((tables == 0) & (cuts[:, -1] > cuts[:, 0]))
 
 
-def folded(piece: InCells, doc: int, return_input: ReturnInput) -> tuple[slice, Floats, F64]:
+def folded(piece: HasCells, doc: int, return_input: ReturnInput) -> tuple[slice, Floats, F64]:
     """Return where the pairs of a document are, its q(z) and its tables, topics held."""
     own = slice(int(piece.cells.cuts[doc, 0]), int(piece.cells.cuts[doc, -1]))
     words, tokens = piece.cells.word[own], piece.cells.tokens[own].astype(np.float64)

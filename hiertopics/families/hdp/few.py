@@ -28,7 +28,7 @@ from hiertopics.families.flat.kernels import PseudoCounts
 from hiertopics.families.flat.layout import (
     BlockInput,
     Data,
-    InCells,
+    HasCells,
     build_piece,
     parts_of,
     room_of,
@@ -151,7 +151,7 @@ def begun(
     return state
 
 
-def _as_known(piece: InCells, source: ResponsibilitySource) -> Local:
+def _as_known(piece: HasCells, source: ResponsibilitySource) -> Local:
     cuts = piece.cells.cuts
     n_dk = room_of(piece).zeros((piece.n_docs, source.n_topics), np.float32)
     local = with_room(piece, begin_without_entries(piece, n_dk))
@@ -171,7 +171,7 @@ class EntryDrawInput(NamedTuple):
     n_tokens: I64
 
 
-def _begin(piece: InCells, drawing: EntryDrawInput) -> Local:
+def _begin(piece: HasCells, drawing: EntryDrawInput) -> Local:
     cuts = piece.cells.cuts
     n_tokens, at_home = drawing.n_tokens.copy(), []
     for pairs, topics in drawing.seeds.homes(piece.cells.word):
@@ -198,7 +198,7 @@ def by_word(data: Data, first_doc: int = 0) -> tuple[I64, I64]:
     return n_tokens, n_pairs
 
 
-def begin_without_entries(piece: InCells, n_dk: Table) -> Local:
+def begin_without_entries(piece: HasCells, n_dk: Table) -> Local:
     """Return the state of a piece from its counts alone [n_docs, T]."""
     kind = np.uint16 if n_dk.shape[1] <= 1 << 16 else np.uint32
     n_pairs = len(piece.cells.word)
@@ -319,7 +319,7 @@ def _pass(
     state.n_k = np.sum(state.local.step(_renew, None), axis=0)
 
 
-def pass_block(piece: InCells, local: Any, block: BlockInput) -> tuple[Any, Any]:
+def pass_block(piece: HasCells, local: Any, block: BlockInput) -> tuple[Any, Any]:
     """Add the pairs of a block to new counts, weighed by the counts before."""
     n_wk, new_wk = block.rows
     new_dk = local.new_dk
@@ -333,7 +333,7 @@ def pass_block(piece: InCells, local: Any, block: BlockInput) -> tuple[Any, Any]
     return local._replace(new_dk=new_dk), (block.rows, None)
 
 
-def _renew(piece: InCells, local: Local, _: None) -> tuple[Local, F64]:
+def _renew(piece: HasCells, local: Local, _: None) -> tuple[Local, F64]:
     assert local.new_dk is not None
     renewed = settled(local._replace(n_dk=local.new_dk))
     return renewed, renewed.n_dk.sum(axis=0, dtype=np.float64)
@@ -358,7 +358,7 @@ def _choose(
     variational.recount(state, data, visits.recount_block)
 
 
-def choose_block(piece: InCells, local: Any, block: BlockInput) -> tuple[Any, Any]:
+def choose_block(piece: HasCells, local: Any, block: BlockInput) -> tuple[Any, Any]:
     """Choose the first entries of the pairs of a block."""
     if block.turn == 0:
         local = with_room(piece, local)
@@ -378,14 +378,14 @@ def choose_block(piece: InCells, local: Any, block: BlockInput) -> tuple[Any, An
     return local, (block.rows, None)
 
 
-def with_room(piece: InCells, local: Local) -> Local:
+def with_room(piece: HasCells, local: Local) -> Local:
     """Return the state with room for entries; there are none yet."""
     room, shape = room_of(piece), (len(local.share), ROOM)
     topic, share = room.zeros(shape, local.topic.dtype), room.zeros(shape, np.float32)
     return local._replace(topic=topic, share=share)
 
 
-def sweep_block(piece: InCells, local: Any, block: BlockInput) -> tuple[Any, Any]:
+def sweep_block(piece: HasCells, local: Any, block: BlockInput) -> tuple[Any, Any]:
     """Sweep a block; answer with the move of the topic totals."""
     _, prior, (thinning, _) = block.given
 
@@ -396,7 +396,7 @@ def sweep_block(piece: InCells, local: Any, block: BlockInput) -> tuple[Any, Any
 
 
 def swept(
-    piece: InCells, local: Any, block: BlockInput, visit: Callable[[EntryCounts, F64], int]
+    piece: HasCells, local: Any, block: BlockInput, visit: Callable[[EntryCounts, F64], int]
 ) -> tuple[Any, Any]:
     """Return the state and the answer after ``visit`` has swept a block.
 
@@ -424,7 +424,7 @@ def recount_now_and_then(
     return variational.recount_now_and_then(state, data, context, recount)
 
 
-def recount_block(piece: InCells, local: Any, block: BlockInput) -> tuple[Any, Any]:
+def recount_block(piece: HasCells, local: Any, block: BlockInput) -> tuple[Any, Any]:
     """Add the pairs of a block to the counts."""
     if block.turn == 0:
         local.n_dk[:] = 0
@@ -439,7 +439,7 @@ def spread(state: Responsibilities, data: Data) -> Table:
     return variational.spread(state, data, spread_block)
 
 
-def spread_block(piece: InCells, local: Any, block: BlockInput) -> tuple[Any, Any]:
+def spread_block(piece: HasCells, local: Any, block: BlockInput) -> tuple[Any, Any]:
     """Add the pairs of a block to the variances of counts."""
     var_dk = local.var_dk
     if block.turn == 0 or var_dk is None:

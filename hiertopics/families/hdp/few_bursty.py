@@ -16,7 +16,7 @@ from hiertopics.base.axes import Axes
 from hiertopics.contract.model import Context
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.kernels import PseudoCounts
-from hiertopics.families.flat.layout import BlockInput, Data, InCells, Piece
+from hiertopics.families.flat.layout import BlockInput, Data, HasCells, Piece
 from hiertopics.families.hdp import bursty, few, few_kernels
 from hiertopics.families.hdp.bursty import (
     ReturnInput,
@@ -49,7 +49,7 @@ class Local(NamedTuple):
             raise ValueError(f"share has room for {self.share.shape[1]} entries, not {ROOM}")
 
 
-def as_bursty(piece: InCells, local: few.Local, _: None) -> tuple[Local, None]:
+def as_bursty(piece: HasCells, local: few.Local, _: None) -> tuple[Local, None]:
     """Return the state of a piece with a table for each token."""
     tables = tables_of_tokens(piece, np.float32)
     return Local(local.topic, local.share, local.n_dk, tables), None
@@ -77,7 +77,7 @@ def sweep(
     )
 
 
-def _sweep_block(piece: InCells, local: Local, block: BlockInput) -> tuple[Local, Any]:
+def _sweep_block(piece: HasCells, local: Local, block: BlockInput) -> tuple[Local, Any]:
     _, prior, (thinning, seating) = block.given
     of_tables = (prior, thinning, local.pair_tables, seating)
 
@@ -110,7 +110,7 @@ def recount(state: Any, data: Data) -> None:
         state.n_k = np.sum(state.local.ask(_totals, None), axis=0)
 
 
-def _totals(piece: InCells, local: Local, _: None) -> NDArray[np.float64]:
+def _totals(piece: HasCells, local: Local, _: None) -> NDArray[np.float64]:
     return np.asarray(local.n_dk.sum(axis=0, dtype=np.float64))
 
 

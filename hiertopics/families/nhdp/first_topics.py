@@ -16,7 +16,7 @@ from hiertopics.contract import Context, Settings, Workers, stacked
 from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.families.flat.bursts import UNTIL, BurstPlan
 from hiertopics.families.flat.config import Model, PosteriorInference, PosteriorSettings
-from hiertopics.families.flat.layout import Data, InCells, counts_of, pairs_of
+from hiertopics.families.flat.layout import Data, HasCells, counts_of, pairs_of
 from hiertopics.families.flat.summary import LIVE_TOKENS, document_weights
 from hiertopics.families.flat.variational import IN_FIXED_ORDER, Responsibilities, SweepVariant
 from hiertopics.families.hdp import burst_learning, bursts, bursty as orders, few_bursty, posteriors
@@ -321,7 +321,7 @@ def fit_flat(
     return found, live
 
 
-def _counts_alone(piece: InCells, local: Any, _: None) -> tuple[None, Floats]:
+def _counts_alone(piece: HasCells, local: Any, _: None) -> tuple[None, Floats]:
     """Answer with the counts of documents; the piece keeps no state."""
     return None, local.n_dk
 
@@ -384,7 +384,7 @@ def known(
     return variant.begun(data, _as_known, messages, phi.shape[1], context, dtype)
 
 
-def _as_known(piece: InCells, given: PieceMixtures, first: int, last: int) -> Floats:
+def _as_known(piece: HasCells, given: PieceMixtures, first: int, last: int) -> Floats:
     doc, word = pairs_of(piece.cells, first, last)
     rows = given.theta[doc] * given.phi[word]
     rows /= rows.sum(axis=1, keepdims=True)

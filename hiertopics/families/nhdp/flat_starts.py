@@ -19,7 +19,7 @@ from hiertopics.base.arrays import F64, I32, I64, Floats
 from hiertopics.base.stretches import rows_of
 from hiertopics.contract.model import Context
 from hiertopics.corpus.data import Corpus, Seeds, default_vocab, seedwords
-from hiertopics.families.flat.layout import Data, InCells, lay_out, pairs_of
+from hiertopics.families.flat.layout import Data, HasCells, lay_out, pairs_of
 from hiertopics.families.flat.variational import Responsibilities, SweepVariant
 from hiertopics.families.nhdp.patches import Patch, PatchedTable, patched
 from hiertopics.families.nhdp.shapes import labels_at
@@ -259,7 +259,7 @@ def linkage_of(counts: sparse.csr_array) -> F64:
     return np.asarray(linkage(distances, "ward"))
 
 
-def suggested(piece: InCells, found: Clusters, first: int, last: int) -> Floats:
+def suggested(piece: HasCells, found: Clusters, first: int, last: int) -> Floats:
     """Return q(z) of the pairs of documents ``first`` to ``last``: the mean of three.
 
     What document and word suggest (theta phi), the word's own cluster where it has one, and no

@@ -194,7 +194,7 @@ def memory(corpus: Vectors, model: Model) -> tuple[int, int]:
     return corpus.n_docs * corpus.n_columns, 4 * corpus.n_columns
 
 
-class Linear(NamedTuple):
+class LinearLogLikelihood(NamedTuple):
     """Log likelihoods x . slope + offset: slope float64 [m, P], offset [m]."""
 
     slope: F64
@@ -205,10 +205,10 @@ class Linear(NamedTuple):
         return np.asarray(self.slope @ row + self.offset)
 
 
-def linear(log_odds: F64) -> Linear:
+def linear(log_odds: F64) -> LinearLogLikelihood:
     """Return the log likelihoods under log odds [m, P], which are put on the grid."""
     slope = np.round(np.clip(log_odds, -LARGEST, LARGEST) * kernels.GRID) / kernels.GRID
-    return Linear(slope, np.array([kernels.offset_of(row) for row in slope]))
+    return LinearLogLikelihood(slope, np.array([kernels.offset_of(row) for row in slope]))
 
 
 def scorer(tree: Tree, corpus: Vectors) -> Callable[[int], F64]:
