@@ -75,6 +75,8 @@ def sweep_block(
     """
     n_k, word_prior, word_total = tables.n_k, prior.word, prior.word_total
     n_topics = len(n_k)
+    # A quotient for each topic, which the tokens that move keep up to date: no division at the
+    # other topics.
     inverse = np.empty(n_topics)
     inverse[:] = 1.0 / (n_k + word_total)
     own, scaled, scratch = np.empty(n_topics), np.empty(n_topics), np.empty(n_topics)
@@ -84,6 +86,7 @@ def sweep_block(
         words_of = np.empty_like(topics)
     moved = 0
     for doc in range(cells.doc_bounds[doc_shard], cells.doc_bounds[doc_shard + 1]):
+        # Only the tokens whose words lie in the block; another turn visits the others.
         start, stop = cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]
         if start == stop:
             continue
@@ -97,6 +100,8 @@ def sweep_block(
                 word_prior, word_total, rng,
             )  # fmt: skip
         else:
+            # The topics of the tables that there are come first; then tables come and go, given
+            # these topics.
             n_tables = take_tables(z, words, topics, words_of)
             moved += sweep_document(
                 topics[:n_tables], words_of[:n_tables], tables.n_wk, doc_row, n_k, doc_prior,
@@ -130,6 +135,8 @@ def sweep_block_by_lists(
     inverse = np.empty(len(n_k))
     inverse[:] = 1.0 / (n_k + word_total)
     own = np.empty(len(n_k))
+    # The lists stand for the rows of n_wk until the end. Where tables come, a list has room for all
+    # that may join its word: every empty slot of the block.
     if seats is None:
         lists = list_words(tables.n_wk, first_word, last_word)
     else:
@@ -141,6 +148,7 @@ def sweep_block_by_lists(
     scaled, chances, sums, before, ends = scratch_of(len(n_k))
     moved = 0
     for doc in range(cells.doc_bounds[doc_shard], cells.doc_bounds[doc_shard + 1]):
+        # Only the tokens whose words lie in the block, as in ``sweep_block``.
         first, last = cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]
         if first == last:
             continue

@@ -107,6 +107,7 @@ def sweep_block_by_lists(
     """Do as ``sweep_block`` does, by the lists of nodes that words have."""
     n_k = tables.n_k
     first_word, last_word = words_of_block(cells, doc_shard, word_shard)
+    # The lists stand for the rows of n_wk until the end, with room for every table that may come.
     if seats is None:
         lists = list_words(tables.n_wk, first_word, last_word)
     else:
@@ -123,6 +124,7 @@ def sweep_block_by_lists(
     before = np.zeros(LANES + 1, np.float32)
     moved = 0
     for doc in range(cells.doc_bounds[doc_shard], cells.doc_bounds[doc_shard + 1]):
+        # Only the tokens whose words lie in the block; another turn visits the others.
         begins, ends = cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]
         if begins == ends:
             continue
@@ -134,6 +136,8 @@ def sweep_block_by_lists(
                 nodes, share, local, factor, exact, weight, chances, sums, before, rng,
             )  # fmt: skip
         else:
+            # The nodes of the tables that there are come first; then tables come and go, given
+            # these nodes.
             n_tables = take_tables(z, words, own_nodes, words_of)
             moved += redraw_document(
                 own_nodes[:n_tables], words_of[:n_tables], doc_row,
@@ -147,6 +151,7 @@ def sweep_block_by_lists(
                 links, paths, member, head, above, begin, end, start, length, entries, times,
                 nodes, share, local, factor, exact, weight, chances, sums, before, seats, seat_rng,
             )  # fmt: skip
+    # ``nodes`` held the sums of the block meanwhile, beside what else is read of a node.
     for node in range(len(n_k)):
         n_k[node] = np.int64(nodes[node, TOKENS])
     write_words(lists, first_word, last_word, tables.n_wk)

@@ -194,9 +194,13 @@ def visit(
         prefetch_row(n_wk, words[min(pair + WORDS_AHEAD, last)])
         word, count = words[pair], tokens[pair]
         unpack(resp[pair], own_q)
+        # The pair's q(z) and the word's counts at the document's own nodes; at all other columns
+        # both stay 0.
         for at in range(len(node)):
             q[column[at]] = own_q[at]
             word_row[column[at]] = n_wk[word, node[at]]
+        # Up the tree: a node's weight needs the sums below it. One token of the pair, as q(z)
+        # spreads it, is taken out of all counts.
         for group in range(len(group_start)):
             weigh_lanes(
                 q, doc_row, word_row, prior, base, weights, lane_q, lane_weight, eta,
@@ -215,6 +219,8 @@ def visit(
         if seating is not None:
             before = pair_tables[pair]
             count = before
+            # The pair's expected tables come between: they need the chance of a new table, and the
+            # counts move by them.
             if tokens[pair] > one:
                 chance = total + rest * elsewhere[word]
                 count = kind(seated(tokens[pair], chance, doc_tables - 1.0, seating))
@@ -222,6 +228,8 @@ def visit(
                 pair_tables[pair] = count
                 doc_tables += grown
                 grow(grown, q, below_q, doc_row, word_row, going)
+        # Down the tree: only now is known how likely the token reaches each node. Then q(z) is
+        # new, and the counts move by its change.
         pass_down(one / total, go, share, inner_first, branching, lane_parent, reached, lane_scale)
         for group in range(len(group_start)):
             settle_lanes(

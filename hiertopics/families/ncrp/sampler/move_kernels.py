@@ -159,6 +159,8 @@ def put_on(
     """
     path, n_dl, n_levels = chain.path[doc], chain.n_dl[doc], chain.path.shape[1]
     word_total, doc_total = chain.n_wk.shape[0] * hyper.eta, 0.0
+    # The document is counted nowhere: a token sees those of other documents, and its own
+    # document's tokens before it.
     local = np.empty((5, n_levels))
     by_doc, total, inverse, by_word, cumulative = local[0], local[1], local[2], local[3], local[4]
     for level in range(n_levels):
@@ -176,6 +178,7 @@ def put_on(
             for level in range(n_levels):
                 mass += by_doc[level] * by_word[level] * inverse[level]
                 cumulative[level] = mass
+            # One logarithm for many tokens: it is taken before the product runs out of digits.
             w *= mass / doc_total
             if w < SMALL:
                 log_w += math.log(w)
@@ -194,6 +197,7 @@ def put_on(
             inverse[new] = 1.0 / total[new]
             n_dl[new] += 1
             row[path[new]] += 1
+    # ``total`` had the sizes of the path's nodes meanwhile.
     for level in range(n_levels):
         chain.n_k[path[level]] += n_dl[level]
     return log_w + math.log(w)

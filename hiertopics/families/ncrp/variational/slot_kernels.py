@@ -126,13 +126,15 @@ def slot_scores(
     used, n_splits, common = 0, 0, 0.0
     group, n_group, in_group = np.empty(GROUP, np.int32), 0, 0
     of_theta = _halvings(e_theta[0], most)
+    # ``used`` and ``in_group`` bound how many halvings ``prod`` and the waiting group have taken: a
+    # split of the exponents comes before a product could pass ``most``.
     for pair in range(cells.ptr[doc], cells.ptr[doc + 1]):
         word, count = cells.word[pair], cells.tokens[pair]
         common += count * given.log_scale[word]
         once = of_theta + _halvings(at_root[word], most)
         if count * once > most or count >= GROUP:
             _mix(by_slot[word], e_theta, e_theta[0] * at_root[word], acc)
-            if count * once > most:
+            if count * once > most:  # no float holds its power: logarithms for this word alone
                 _add_logs(rest, acc, count)
                 continue
             if used + count * once > most:
@@ -141,6 +143,7 @@ def slot_scores(
             _multiply_power(prod, acc, count)
             used += count * once
             continue
+        # A rare word waits in the group, once for each of its tokens.
         for _ in range(count):
             if n_group == GROUP or in_group + once > most:
                 if used + in_group > most:
