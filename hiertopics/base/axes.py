@@ -248,7 +248,10 @@ def read_head(part: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dty
 
 
 def require_whole(name: str, array: NDArray[Any], *, axes: int = 1) -> None:
-    """Raise ValueError unless an array holds whole numbers along the given number of axes."""
+    """Raise ValueError unless an array, of any shape and dtype, holds whole numbers.
+
+    axes: how many axes it must have.
+    """
     if array.ndim != axes or array.dtype.kind not in "iu" or not array.dtype.isnative:
         raise ValueError(f"{name} is no {'row' if axes == 1 else 'table'} of whole numbers")
 
@@ -267,7 +270,7 @@ def require_numbers(name: str, array: NDArray[Any], *shape: int) -> None:
 
 
 def require_finite(name: str, array: NDArray[Any]) -> None:
-    """Raise ValueError where a number is none, or not finite."""
+    """Raise ValueError where an array of any shape has NaN or an infinity."""
     if array.dtype.kind != "f" or not array.size:
         return
     # A sum tells of NaN and of infinities, but overflows where values are huge.
@@ -277,7 +280,7 @@ def require_finite(name: str, array: NDArray[Any]) -> None:
 
 
 def require_below(name: str, array: NDArray[Any], end: int, least: int = 0) -> None:
-    """Raise ValueError where a value is not in ``least .. end - 1``."""
+    """Raise ValueError where a value of an array of any shape is not in ``least .. end - 1``."""
     if array.size:
         lowest, highest = int(array.min()), int(array.max())
         if lowest < least or highest >= end:
@@ -286,7 +289,7 @@ def require_below(name: str, array: NDArray[Any], end: int, least: int = 0) -> N
 
 
 def require_pointers(name: str, pointers: NDArray[Any], n_rows: int, n_entries: int) -> None:
-    """Raise ValueError unless pointers lead from 0 through ``n_rows`` rows to ``n_entries``."""
+    """Raise ValueError unless pointers [n_rows + 1] lead from 0 row by row to ``n_entries``."""
     require_whole(name, pointers)
     if len(pointers) != n_rows + 1:
         raise ValueError(f"{name} has {len(pointers)} pointers for {n_rows} rows")
@@ -295,7 +298,7 @@ def require_pointers(name: str, pointers: NDArray[Any], n_rows: int, n_entries: 
 
 
 def require_parents(name: str, parent: NDArray[Any]) -> None:
-    """Raise ValueError unless nodes have their parents before them: node 0 is the only root.
+    """Raise ValueError unless parent [n_nodes], -1 for node 0, the only root, has earlier nodes.
 
     Parents ascend, as they do where nodes stand level by level and siblings next to each other.
     """
@@ -309,7 +312,7 @@ def require_parents(name: str, parent: NDArray[Any]) -> None:
 
 
 def require_shape(shape: NDArray[Any]) -> tuple[int, int]:
-    """Return the rows and columns that an array holds; ValueError if it holds no such pair."""
+    """Return the rows and columns that an array [2] holds; ValueError if it holds no such pair."""
     require_whole("shape", shape)
     if len(shape) != 2 or shape.min() < 0:
         raise ValueError("shape is no pair of lengths")

@@ -87,12 +87,15 @@ class Pieces(Protocol[Piece, Local]):
 
 
 def stacked(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Return the rows of all pieces in order; those of a single piece are not copied."""
+    """Return the rows of all pieces, [n_rows, ...] each, in order: [sum of n_rows, ...].
+
+    Those of a single piece are not copied.
+    """
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
 def joined(pieces: Pieces[Any, Any], name: str) -> NDArray[Any]:
-    """Return an array of the pieces' states, their rows in order; of a single piece not a copy."""
+    """Return the array ``name`` of the pieces' states as ``stacked`` does, in its own dtype."""
     return stacked([getattr(pieces.state_of(number), name) for number in range(pieces.n_pieces)])
 
 

@@ -66,7 +66,7 @@ def is_record(kind: Any) -> bool:
 
 
 def of_pieces(arrays: Arrays, name: str) -> list[NDArray[Any]]:
-    """Return a local array of a saved state, one for each piece in their order."""
+    """Return a local array of a saved state: one [n_rows, ...] for each piece, in their order."""
     found: list[NDArray[Any]] = []
     while (part := arrays.get(f"local.{len(found)}.{name}")) is not None:
         found.append(part)

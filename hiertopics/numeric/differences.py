@@ -23,9 +23,9 @@ class Difference(NamedTuple):
 
 
 def difference(before: NDArray[Any] | None, after: NDArray[Any]) -> Difference:
-    """Return the cells of ``after`` that differ from ``before``, of equal shape; None: zeros.
+    """Return the cells of ``after`` that differ from ``before``; None: zeros.
 
-    Bits are compared, not numbers.
+    Both have one shape, any, and one dtype, of 1 to 8 bytes. Bits are compared, not numbers.
     """
     flat = after.reshape(-1)
     bits = _bits(flat)
@@ -38,7 +38,10 @@ def difference(before: NDArray[Any] | None, after: NDArray[Any]) -> Difference:
 
 
 def summed(cells: I64, amounts: I32, n_cells: int) -> Difference:
-    """Return the sum of amounts by cell, of ``n_cells`` that were 0; cells may come repeatedly."""
+    """Return the sum of amounts by cell, of ``n_cells`` that were 0.
+
+    cells: int64 [n], in any order, repeated ones too; amounts: int32 [n].
+    """
     order = np.argsort(cells, kind="stable")
     cells, amounts = cells[order], amounts[order]
     first = np.flatnonzero(np.diff(cells, prepend=-1))
@@ -54,14 +57,14 @@ def summed(cells: I64, amounts: I32, n_cells: int) -> Difference:
 
 
 def caught_up(before: NDArray[Any] | None, news: Difference) -> NDArray[Any]:
-    """Return the array that has become of ``before``, which is written to; None: of zeros."""
+    """Apply news to ``before``, of any shape, in place, and return it; None: to new zeros."""
     array = np.zeros(news.shape, news.dtype) if before is None else before
     array.reshape(-1)[slice(None) if news.cells is None else news.cells] = news.values
     return array
 
 
 def smallest(values: NDArray[Any]) -> np.dtype[Any]:
-    """Return the smallest signed type that holds whole numbers; that of others is theirs."""
+    """Return the smallest signed type that holds whole numbers [n]; that of others is theirs."""
     if values.dtype.kind != "i" or not len(values):
         return values.dtype
     least, largest = int(values.min()), int(values.max())

@@ -45,7 +45,7 @@ class SingularVectors(NamedTuple):
 
 
 def logarithms(numbers: F64) -> F64:
-    """Return natural logarithms, rounded to the grid."""
+    """Return natural logarithms of positive numbers, float64 of any shape, rounded to the grid."""
     return np.asarray(np.rint(np.log(numbers) * GRID) / GRID)
 
 
@@ -62,7 +62,7 @@ def inner_products(rows: F64) -> F64:
 
 
 def unit(rows: F64) -> F64:
-    """Return rows of length 1, or of 0 where they are."""
+    """Return rows [n, m] scaled to length 1, float64; a row of zeros stays."""
     return np.asarray(rows / np.maximum(kernels.lengths(rows), 1e-300)[:, None])
 
 

@@ -20,7 +20,10 @@ GAIN_STEP = 2.0**-20
 
 
 def on_grid(values: ArrayLike, step: float) -> F64:
-    """Return the nearest multiples of ``step``, a power of two; infinities stay."""
+    """Return the nearest multiples of ``step``, a power of two, float64 of the shape of values.
+
+    Infinities stay.
+    """
     return np.asarray(np.rint(np.asarray(values, np.float64) / step) * step)
 
 

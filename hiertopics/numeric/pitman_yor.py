@@ -107,7 +107,8 @@ def predictive(
     """Return p(w | d), (5) of theory/bursts 3: (c - a t + (b + a T) p_w) / (b + n).
 
     mixture: p_w. count, tables: c and t of the word in the document's seen part, both 0 where it
-    was not seen. all_tables, length: T and n of the seen part. All of them broadcast.
+    was not seen. all_tables, length: T and n of the seen part. All of them broadcast to the shape
+    of the result, float64.
     """
     discount, concentration = process
     own = np.asarray(count) - discount * np.asarray(tables)

@@ -165,8 +165,8 @@ def draw_seals(run: RunDir) -> dict[str, str]:
 def write_draw(run: RunDir, iteration: int, summary: Summary, paths: I32 | None = None) -> None:
     """Write one draw of a sampler: the arrays of model.npz and theta of the training documents.
 
-    paths: of several chains, those of all of them (``PerChain``). Raises NumericalError for what
-    is no distribution.
+    paths: of several chains, those of all of them, int32 [n_chains, n_docs, L] (``PerChain``).
+    Raises NumericalError for what is no distribution.
     """
     check_summary(summary)
     files.make_folder(run.file("draws"))

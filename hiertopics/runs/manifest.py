@@ -114,7 +114,10 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def settings_version(folder: Path, manifest: Mapping[str, Any]) -> int:
-    """Return the number of the defaults that a run was made under (``settings.history``)."""
+    """Return the number of the defaults that a run was made under (``settings.history``).
+
+    Raises RunError where the manifest has none that can be.
+    """
     first = history.FIRST
     number = manifest.get("settings", first)
     if not isinstance(number, int) or number < first:

@@ -35,7 +35,10 @@ ROWS = 1 << 13
 
 
 def spans(doc_pairs: I64, n_nodes: int) -> Iterator[tuple[int, int]]:
-    """Yield the first and the last document (apart) of blocks that are placed together."""
+    """Yield first and end (not included) of blocks of documents that are placed together.
+
+    doc_pairs: int64 [n_docs], the pairs of each.
+    """
     ends = ends_of(doc_pairs)
     return stretches(ends, MOST_PAIRS, max(1, MOST_ENTRIES // max(n_nodes, 1)))
 

@@ -37,7 +37,7 @@ def keep_score(
 
 
 def read_arrays(run: RunDir, name: str, options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a score that was kept; raises RunError where there is none."""
+    """Return the arrays of a score that was kept, by name; raises RunError where there is none."""
     return files.read_npz(run.file(f"{_stem(name, options)}.npz"))
 
 

@@ -18,7 +18,7 @@ DOCS_AT_ONCE = 1024
 
 
 def is_partial(run: RunDir, theta: sparse.csr_array) -> bool:
-    """Tell whether rows of theta are stored without entries that the backend can make again."""
+    """Tell whether theta, CSR [n_rows, n_nodes], lacks entries that the backend can make again."""
     every = theta.nnz == theta.shape[0] * theta.shape[1]
     return not every and registry.load_for(run.experiment).whole_theta is not None
 
@@ -26,8 +26,8 @@ def is_partial(run: RunDir, theta: sparse.csr_array) -> bool:
 def whole_rows(run: RunDir, tree: Tree, theta: sparse.csr_array, lengths: Ints) -> sparse.csr_array:
     """Return some rows of theta with every entry, where the backend may leave some out.
 
-    tree: the run's own, or that of a draw. theta: the rows as they are stored. lengths: training
-    tokens of their documents.
+    tree: the run's own, or that of a draw. theta: the rows as they are stored, CSR [n_rows,
+    n_nodes]. lengths: int [n_rows], training tokens of their documents.
     """
     if not is_partial(run, theta):
         return theta
@@ -47,7 +47,7 @@ def whole_blocks(
 
 
 def whole_theta(run: RunDir) -> sparse.csr_array:
-    """Return theta of the training documents under the run's tree, with every entry."""
+    """Return theta of the training documents with every entry, CSR [n_docs, n_nodes]."""
     if not is_partial(run, run.theta):
         return run.theta
     blocks = [rows for _, rows in whole_blocks(run, run.tree, run.theta)]

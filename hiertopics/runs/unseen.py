@@ -84,7 +84,10 @@ def left_out(run: RunDir) -> frozenset[str]:
 
 
 def read_new(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Bags | Vectors:
-    """Read a corpus file: bags with all their words, vectors over the run's columns."""
+    """Read a corpus file: bags with all their words, vectors over the run's columns.
+
+    Raises DataError for a file that cannot be read, UsageError for settings that the run excludes.
+    """
     experiment = run.experiment
     own = experiment.data
     config = described(own, corpus, data)
@@ -193,7 +196,7 @@ def _told(path: Path) -> str | None:
 
 
 def columns_in(own: Sequence[str], vocab: Sequence[str]) -> I64:
-    """Return the place of each word in ``vocab``, -1 where it has none.
+    """Return the place of each word of ``own`` in ``vocab``, int64 [n_own], -1 where it has none.
 
     Words go by string, or by id where their file alone names none.
     """

@@ -75,7 +75,10 @@ class Cache(NamedTuple):
 
 
 def trial_of(seen: sparse.csr_array, scored: sparse.csr_array, at: AtCells) -> Trial:
-    """Return a trial of documents by their mixtures."""
+    """Return a trial of documents by their mixtures.
+
+    seen, scored: counts, CSR [n_docs, n_words].
+    """
     return Trial(seen, at(seen), scored, at(scored))
 
 
@@ -91,7 +94,8 @@ def cached_chances(process: PitmanYor, trial: Trial) -> F64:
 def bursty_chances(process: PitmanYor, trial: Trial, tables: F64) -> F64:
     """Return p(w | d) of each stored entry of ``trial.scored`` where tables are known.
 
-    tables: of each stored entry of ``trial.seen``, whose chances are not looked at.
+    tables: float64 [n_seen], of each stored entry of ``trial.seen``, whose chances are not read.
+    The result is float64 [n_scored].
     """
     return _given_tables(process, trial, tables, _places(trial))
 
@@ -137,7 +141,10 @@ def learn_from_seen(mixture: Mixture, seen: sparse.csr_array, seed: int) -> Cach
 
 
 def documents_of(counts: sparse.csr_array, seed: int, most: int) -> I64:
-    """Return the rows to learn from, ascending: of those that are long enough, drawn."""
+    """Draw at most ``most`` rows to learn from, int64, ascending, of those that are long enough.
+
+    counts: CSR [n_docs, n_words].
+    """
     lengths = np.asarray(counts.sum(axis=1)).ravel()
     rng = seeds.derive(seed, "documents of the cache")
     return np.sort(rng.permutation(np.flatnonzero(lengths >= FEWEST))[:most])
@@ -146,7 +153,7 @@ def documents_of(counts: sparse.csr_array, seed: int, most: int) -> I64:
 def split_again(
     counts: sparse.csr_array, docs: I64, seed: int
 ) -> tuple[sparse.csr_array, sparse.csr_array]:
-    """Return the parts that are seen and put aside of the rows ``docs``."""
+    """Return the parts that are seen and put aside of the rows ``docs``, CSR [n, n_words] each."""
     rows = sparse.csr_array(counts[docs])
     return draw_tokens(rows, docs, seed, "tokens of the cache", (), OBSERVED)
 

@@ -20,7 +20,8 @@ def inverse_document_frequency(counts: sparse.csr_array) -> F64:
 def unit_vectors(counts: sparse.csr_array, idf: F64, *, sublinear: bool) -> sparse.csr_array:
     """Return term frequency times ``idf``, rows of length 1 (a document without words: 0).
 
-    sublinear: 1 + log of the count is the term frequency, not the count.
+    counts: CSR [n_docs, n_words], as the result, float64. idf: float64 [n_words]. sublinear: 1 +
+    log of the count is the term frequency, not the count.
     """
     frequency = 1 + np.log(counts.data) if sublinear else counts.data
     weights = frequency * idf[counts.indices]

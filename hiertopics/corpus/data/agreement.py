@@ -258,6 +258,9 @@ def dendrogram_purity(parent: I32, at: I64, codes: I64) -> float:
     Over ordered pairs of different documents of one label: the share of that label among the
     documents at and below their lowest common ancestor (K. Heller and Z. Ghahramani: Bayesian
     hierarchical clustering, ICML 2005). NaN where no label has two documents.
+
+    parent: int32 [n_nodes]. at: int64 [n_docs], the node of each document. codes: int64 [n_docs],
+    its label.
     """
     _, below = _tables(parent, at, codes)
     pairs = below * (below - 1)
@@ -273,7 +276,7 @@ def best_node_f1(parent: I32, at: I64, codes: I64) -> float:
     """Return the F1 of the best node of each label, root included, mean weighted by documents.
 
     B. Larsen and C. Aone: Fast and effective text mining using linear-time document clustering,
-    KDD 1999.
+    KDD 1999. Arguments as in ``dendrogram_purity``.
     """
     _, below = _tables(parent, at, codes)
     sizes = below[0]
@@ -291,7 +294,10 @@ def branches_of(parent: I32, at: I64) -> I64:
 
 
 def branch_ami(parent: I32, at: I64, codes: I64) -> float:
-    """Return the adjusted mutual information of the branches of the root and labels."""
+    """Return the adjusted mutual information of the branches of the root and labels.
+
+    Arguments as in ``dendrogram_purity``; documents with a negative code are left out.
+    """
     has = codes >= 0
     branch = branches_of(parent, at)[has]
     return adjusted_mutual_information(branch, codes[has])

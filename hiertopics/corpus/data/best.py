@@ -11,7 +11,7 @@ BLOCK = 64
 
 
 def largest(values: F64, n: int) -> I64:
-    """Return the places of the ``n`` largest values, the largest first, ties by place.
+    """Return the places, int64, of the ``n`` largest values [N]: largest first, ties by place.
 
     n: 0 or more; of fewer values all places are returned. A NaN counts as the largest of all, but
     its place is not returned.

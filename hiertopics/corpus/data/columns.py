@@ -115,7 +115,7 @@ def in_ranges(tags: Tags, most: int) -> Tags:
 
 
 def moments(names: Sequence[str]) -> F64 | None:
-    """Return numbers or dates as numbers, in years for dates; None where a name is neither.
+    """Return numbers, or dates in years, float64 [n_names]; None where a name is neither.
 
     Dates are written ``1998``, ``1998-05``, ``1998-05-31`` or with a time behind.
     """

@@ -137,6 +137,7 @@ def matched(affinity: F64) -> list[tuple[int, int]]:
     """Return pairs (row, column) of similar nodes, each in one pair at most, by row.
 
     Those of the largest sum of affinities, or for large tables the most alike ones first.
+    affinity: float64 [n_rows, n_columns].
     """
     if affinity.size <= MOST_CELLS:
         from scipy.optimize import linear_sum_assignment

@@ -78,7 +78,10 @@ def branch_counts(tree: Tree, theta: sparse.csr_array, doc_lengths: I64, path: I
 
 
 def blocks_of(shares: sparse.csr_array, entries: int | None = None) -> Iterator[sparse.csr_array]:
-    """Yield rows of shares, some documents after the other. entries: together, at most."""
+    """Yield rows of shares, CSR [n_docs, n_nodes], some documents after the other.
+
+    entries: together, at most.
+    """
     ends = shares.indptr.astype(np.int64)
     for first, last in stretches(ends, entries or ENTRIES, BLOCK):
         yield sparse.csr_array(shares[first:last])
@@ -87,7 +90,10 @@ def blocks_of(shares: sparse.csr_array, entries: int | None = None) -> Iterator[
 def counts_of_blocks(
     tree: Tree, blocks: Iterable[sparse.csr_array], doc_lengths: I64, path: I32 | None
 ) -> I64:
-    """Return what ``branch_counts`` does of a theta whose rows come some after the other."""
+    """Return the ``branch_counts``, int64 [n_nodes], of a theta that comes in blocks of rows.
+
+    doc_lengths: int64 [n_docs]. path: int32 [n_docs, L] or None.
+    """
     counts, first = np.zeros(tree.n_nodes, dtype=np.int64), 0
     for block in blocks:
         rows = slice(first, first + block.shape[0])

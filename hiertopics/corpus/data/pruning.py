@@ -89,7 +89,7 @@ def kept_words(n_docs_with: Ints, n_docs: int, vocab: Sequence[str], limits: Lim
 
 
 def refuse_none(kept: Bools) -> None:
-    """Raise DataError where no word is kept."""
+    """Raise DataError where no word is kept. kept: bool [n_words]."""
     if not kept.any():
         raise DataError(
             "corpus", "no word is left after min_df, max_df and stop_words; loosen them"

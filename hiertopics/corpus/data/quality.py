@@ -77,7 +77,10 @@ def documents_with_both(corpus: Bags, words: I64) -> F64:
 
 
 def npmi_of_pairs(joint: F64, product: F64) -> F64:
-    """Return NPMI of pairs of words, in the shape of joint = p(a, b) and product = p(a) p(b)."""
+    """Return NPMI of pairs of words, in [-1, 1].
+
+    joint: p(a, b); product: p(a) p(b); float64 of one shape, which is that of the result.
+    """
     value = np.full(joint.shape, -1.0)
     met = joint > 0
     always = joint >= 1.0
@@ -154,7 +157,8 @@ def sibling_diversity(tops: I64, groups: Sequence[tuple[int, I64]]) -> float | N
     """Return the mean over sets of siblings of the share of top words unique to one sibling.
 
     X. Wu, F. Pan, T. Nguyen, Y. Feng, C. Liu, C.-D. Nguyen, A. T. Luu: On the affinity,
-    rationality, and diversity of hierarchical topic modeling, AAAI 2024.
+    rationality, and diversity of hierarchical topic modeling, AAAI 2024. tops: int64 [n_nodes, n],
+    words; groups: parents with their children. None where no node has two children.
     """
     shares = []
     for _, children in groups:

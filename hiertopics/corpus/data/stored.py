@@ -144,7 +144,10 @@ def part_names(number: int) -> tuple[str, str]:
 
 
 def stored_in(folder: Path, first_doc: I64) -> DocumentFiles:
-    """Map the arrays in a folder; raises OSError or ValueError where they cannot be mapped."""
+    """Map the arrays in a folder; raises OSError or ValueError where they cannot be mapped.
+
+    first_doc: int64 [n_parts + 1], as in ``DocumentFiles``.
+    """
     names = [part_names(number) for number in range(len(first_doc) - 1)]
     parts = [PairArrays(mapped(folder / words), mapped(folder / counts)) for words, counts in names]
     ends, lengths = mapped(folder / "ends.npy"), mapped(folder / "lengths.npy")

@@ -109,7 +109,10 @@ def _parts(matrix: sparse.csr_array) -> tuple[I64, I64, F64]:
 
 
 def word_orders(counts: Ints, n: int, rng: np.random.Generator) -> list[I64]:
-    """Return permutations of words within bands of like frequency; counts: their tokens."""
+    """Return ``n`` permutations of words, int64 [n_words], within bands of like frequency.
+
+    counts: int [n_words], the tokens of each.
+    """
     ranked = np.argsort(-np.asarray(counts), kind="stable")
     orders = []
     for _ in range(n):
@@ -122,7 +125,7 @@ def word_orders(counts: Ints, n: int, rng: np.random.Generator) -> list[I64]:
 
 
 def support_of(transfers: Sequence[Transfer]) -> F64:
-    """Return max(0, (mean found - mean chance) / (1 - mean chance)) of each node."""
+    """Return max(0, (mean found - mean chance) / (1 - mean chance)), float64 by node, in [0, 1]."""
     found = np.mean([each.found for each in transfers], axis=0)
     chance = np.mean([each.chance for each in transfers], axis=0)
     spare = 1.0 - chance
@@ -131,7 +134,7 @@ def support_of(transfers: Sequence[Transfer]) -> F64:
 
 
 def in_tree(values: F64, shares: TreeShares, n_nodes: int) -> F64:
-    """Return values by rows of ``shares`` as values by rows of the original tree.
+    """Return values [n_rows] by rows of ``shares`` as float64 [n_nodes] by rows of the tree.
 
     NaN for its root, and for what lies outside the nodes.
     """

@@ -40,7 +40,8 @@ def draw_tokens(
 ) -> tuple[sparse.csr_array, sparse.csr_array]:
     """Draw round(share * length) tokens of each row, at least one unless the share is 0.
 
-    Rows of more than ``UNROLLED`` tokens are drawn from by ``draw_counts``.
+    Return the drawn tokens and the others, both CSR of the shape of counts. Rows of more than
+    ``UNROLLED`` tokens are drawn from by ``draw_counts``.
     """
     taken = np.zeros_like(counts.data)
     for row, doc in enumerate(docs):

@@ -165,7 +165,7 @@ GIVEN = "given"
 
 
 def split_of_docs(corpus: AnyBags, train_docs: I64) -> tuple[AnyBags, Split]:
-    """Return the training corpus of listed documents, ascending, and the held-out part."""
+    """Return the training corpus of the listed documents, int64 and ascending, and the split."""
     heldout_docs = np.setdiff1d(np.arange(corpus.n_docs), train_docs)
     return _apart(corpus, Holdout(GIVEN), train_docs, heldout_docs)
 
@@ -182,7 +182,7 @@ def _apart(
 
 
 def docs_apart(n_docs: int, holdout: Holdout) -> tuple[I64, I64]:
-    """Return the documents to train on and those put aside, each in ascending order.
+    """Return the documents to train on and those put aside, int64, each in ascending order.
 
     Raises DataError where nothing would be left to train on or to put aside.
     """
@@ -205,7 +205,10 @@ def split_hash(
     vocab: Sequence[str],
     links: Links | None = None,
 ) -> str:
-    """Return the hash over documents, partition, links and vocabulary, 16 hexadecimal digits."""
+    """Return the hash over documents, partition, links and vocabulary, 16 hexadecimal digits.
+
+    train_docs, heldout_docs: int64, ascending. observed, scored: CSR, as in ``Split``.
+    """
     digest = hashlib.sha256()
     parts = [train_docs, heldout_docs]
     matrices = [observed, scored]
