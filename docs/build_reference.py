@@ -39,7 +39,7 @@ VARIANTS = (
 FORMER = (
     "Configs, `-s` and runs with these names mean what they meant; a note on stderr gives the "
     "present name. A former `true` or `learned` takes the hyperparameter out of the list. Other "
-    "values of a key that is none now are refused."
+    "values of a key that was removed are refused."
 )
 UNOFFERED = (
     "These keys are read, so that runs and configs that have them keep their meaning. New configs "
@@ -77,7 +77,7 @@ def keys_page() -> str:
         "`python docs/build_reference.py` writes this page; `hiertopics config BACKEND` prints the",
         "keys of one backend as a file to edit. `-s key=value` sets one, `-c FILE` reads a file;",
         "flags win over `-s`, `-s` over the file, the file over the defaults. Where no backend is",
-        "named, every backend has the key, or has the default.",
+        "named, every backend has the key or the default.",
         "",
         "## Every backend",
         "",
@@ -222,7 +222,7 @@ def _former_rows() -> Iterator[tuple[str, ...]]:
                 nth = ("first", "second")[now.place]
                 pairs = [(f"`{key}`", f"the {nth} number of `{now.key}`")]
             elif isinstance(now, Constant):
-                pairs = [(f"`{key}: {show_plain(now.value)}`", "no key: the only value")]
+                pairs = [(f"`{key}: {show_plain(now.value)}`", "removed; this is the only value")]
             else:
                 pairs = [(f"`{key}: {old}`", f"`{key}: {new}`") for old, new in now.items()]
             for pair in pairs:

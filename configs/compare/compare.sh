@@ -4,8 +4,8 @@
 #
 #   sh configs/compare/compare.sh CORPUS [OPTIONS OF hiertopics sweep]
 #
-# BACKENDS=a,b in the environment takes these only. A fit that fails does not stop the others and is
-# named after the table; given again, the command does what is missing and no more.
+# BACKENDS=a,b in the environment selects these backends. A fit that fails does not stop the others;
+# it is named after the table. The same command, given again, makes only the missing fits.
 : "${BACKENDS:=nhdp-variational,nhdp-gibbs,hlda-variational,hlda-gibbs,tssb-mcmc,chdp-gibbs,chdp-variational,hdp-pcvb0,hdp-pcvb,hdp-cvb0,hdp-cvb,hdp-gibbs,lda-gibbs,multinomial}"
 jobs=$(hiertopics sweep "$(dirname "$0")/text.yaml" "$@" --grid "backend=$BACKENDS") || exit
 printf '%s\n' "$jobs" | sed 's/$/ -q/' | sh >&2

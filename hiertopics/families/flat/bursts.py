@@ -49,7 +49,7 @@ BurstStart = Annotated[
     int,
     Meta(
         ge=0,
-        description="Iterations that take words as if there were no bursts; with bursts.",
+        description="Bursts: number of first iterations that ignore bursts.",
     ),
 ]
 

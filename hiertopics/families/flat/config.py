@@ -16,8 +16,8 @@ HyperStart = Annotated[
     Meta(
         ge=0,
         description="Number of first iterations during which concentrations and topic weights keep "
-        "their start values. Learned while topics are diffuse, they would leave the corpus in few "
-        "topics.",
+        "their start values. If they were learned while topics are diffuse, few topics would "
+        "remain.",
     ),
 ]
 

@@ -89,7 +89,8 @@ class Inference(InferenceConfig, frozen=True, kw_only=True):
         int,
         Meta(
             ge=1,
-            description="Sweeps of the tree with a move and without it, before one is kept.",
+            description="Number of sweeps of the tree with a move, and without it, before the "
+            "better tree is kept.",
         ),
     ] = 30
 

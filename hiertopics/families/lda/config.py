@@ -68,7 +68,7 @@ class Inference(SamplerConfig, frozen=True, kw_only=True):
         Meta(
             ge=0,
             description="Number of first iterations during which alpha and eta keep their start "
-            "values. Sampled while topics are diffuse, alpha would diverge.",
+            "values. If alpha were sampled while topics are diffuse, it would diverge.",
         ),
     ] = 15
     burst_start: BurstStart = START

@@ -65,8 +65,8 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         int,
         Meta(
             ge=2,
-            description="Children of a node between the root and the leaves, at least: the "
-            "children of one with fewer take its place when the fit begins.",
+            description="Smallest number of children of a node between the root and the leaves. A "
+            "node with fewer is replaced by its children when the fit begins.",
         ),
     ] = 2
     truncation: Annotated[
@@ -195,8 +195,8 @@ StartPasses = Annotated[
     int,
     Meta(
         ge=1,
-        description="Passes of each factorisation that finds branches, at most. It ends before "
-        "when a pass changes little.",
+        description="Largest number of passes of each factorisation that finds branches. It ends "
+        "earlier if a pass changes little.",
     ),
 ]
 
@@ -204,8 +204,8 @@ StartWords = Annotated[
     int,
     Meta(
         ge=4,
-        description="Words for each topic, at most, that are clustered to begin topics with: the "
-        "most frequent ones. Never more than 3000 at a time.",
+        description="Largest number of words for each topic in the clustering that makes the first "
+        "topics: the most frequent words, at most 3000 at a time.",
     ),
 ]
 
@@ -213,8 +213,8 @@ Least = Annotated[
     float,
     Meta(
         ge=0,
-        description="Smallest expected number of tokens of a document at a node, when the sweeps "
-        "begin, for the sweeps to visit that node for it; 0: visit all nodes.",
+        description="Sweeps visit a node for a document if the document has at least this expected "
+        "number of tokens at the node when the sweeps begin; 0: they visit all nodes.",
     ),
 ]
 
@@ -222,8 +222,8 @@ StartBurst = Annotated[
     int,
     Meta(
         ge=0,
-        description="Iterations of the start's flat topics that take words as if there were no "
-        "bursts; with bursts.",
+        description="Bursts: number of first iterations of the start's flat topics that ignore "
+        "bursts.",
     ),
 ]
 
@@ -231,10 +231,9 @@ StartAside = Annotated[
     int,
     Meta(
         ge=0,
-        description="Training documents that are put aside while the start finds topics, to learn "
-        "the concentration of bursts from words that the topics do not know. The sampler then "
-        "holds discount and concentration; 0: none are put aside, and both are drawn. Of bursts "
-        "alone.",
+        description="Bursts: training documents that are set aside while the start finds topics, "
+        "to learn the concentration of bursts from words that the topics do not know. The sampler "
+        "then holds discount and concentration; 0: none is set aside, and both are drawn.",
     ),
 ]
 
