@@ -26,7 +26,7 @@ from benchmarks import process
 from benchmarks.benchmark import benchmark
 from benchmarks.records import Record
 from benchmarks.table import Table
-from hiertopics.base import files
+from hiertopics.base import archives, files
 from hiertopics.runs.rundir import RunDir
 
 TABLE = Table(
@@ -127,7 +127,7 @@ def _run(folder: Path, n_docs: int, n_nodes: int, snippets: int) -> Path:
 
 def _reshape(run: Path, n_nodes: int, rng: np.random.Generator) -> None:
     """Give a run a tree of a root, a tenth of the nodes below it, and the rest below those."""
-    arrays = files.read_npz(run / "model.npz")
+    arrays = archives.read_npz(run / "model.npz")
     n_docs, n_inner = len(RunDir(run).split.train_docs), max(n_nodes // 10, 1)
     parent = np.concatenate(
         [[-1], np.zeros(n_inner, int), 1 + np.arange(n_nodes - n_inner - 1) % n_inner]
@@ -148,10 +148,10 @@ def _reshape(run: Path, n_nodes: int, rng: np.random.Generator) -> None:
         "n_docs": np.bincount(path.ravel(), minlength=n_nodes),
         "n_tokens": weight * n_docs * LENGTH,
     }
-    files.write_npz(run / "model.npz", own)
-    files.write_csr(run / "theta.npz", theta)
+    archives.write_npz(run / "model.npz", own)
+    archives.write_csr(run / "theta.npz", theta)
     places: dict[str, Any] = {"node": path.astype(np.int32), "log_prob": np.zeros(n_docs)}
-    files.write_npz(run / "paths.npz", places)
+    archives.write_npz(run / "paths.npz", places)
     files.write_json(run / "tree.json", {"nodes": [{"id": node} for node in range(n_nodes)]})
     manifest = dict(RunDir(run).manifest)
     manifest.pop("files")

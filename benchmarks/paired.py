@@ -22,7 +22,7 @@ from benchmarks.benchmark import benchmark
 from benchmarks.corpora import Source
 from benchmarks.records import Record, latest
 from benchmarks.table import alternatives, grouped, spread, tabulate
-from hiertopics.base import files
+from hiertopics.base import archives
 from hiertopics.base.arrays import F64
 from hiertopics.runs.rundir import RunDir
 
@@ -140,8 +140,8 @@ def _scored(source: Source, model: str, seed: int) -> Record:
         said = process.run(process.hiertopics("eval", path, "--heldout", "--json", *average))
         score, run = json.loads(said.stdout), RunDir.open(path)
         name = "completion-average=True" if average else "completion"
-        arrays = files.read_npz(path / "eval" / f"{name}.npz")
-        scored = files.unpack_csr("scored", arrays)
+        arrays = archives.read_npz(path / "eval" / f"{name}.npz")
+        scored = archives.unpack_csr("scored", arrays)
         child, other = score["affinity_child"], score["affinity_non_child"]
         return {
             "perplexity": score["perplexity"],

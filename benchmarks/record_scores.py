@@ -10,7 +10,7 @@ from benchmarks import scorer
 from benchmarks.ours import open_run, topic_model
 from benchmarks.records import Record
 from benchmarks.splits import split_corpus
-from hiertopics.base import files
+from hiertopics.base import archives
 from hiertopics.base.arrays import F64
 from hiertopics.corpus.corpora.dataset import load_corpus
 from hiertopics.settings.config import DataConfig
@@ -27,8 +27,8 @@ def score(path: Path, corpus: Path, split_spec: str) -> Record:
     _, split = split_corpus(load_corpus(DataConfig(corpus=str(corpus))), split_spec)
     found, by_doc = scorer.score_documents(topic_model(open_run(path, split)), split)
     (file,) = (path / "eval").glob("completion*.npz")
-    arrays = files.read_npz(file)
-    scored = files.unpack_csr("scored", arrays)
+    arrays = archives.read_npz(file)
+    scored = archives.unpack_csr("scored", arrays)
     return {
         "one_scorer": found._asdict(),
         "one_scorer_log_likelihood": _rounded(by_doc),

@@ -21,7 +21,7 @@ from benchmarks.splits import split_corpus
 from benchmarks.systems import paths_of
 from benchmarks.tomotopy_tree import Pachinko, TomotopyTree
 from benchmarks.tree_scorer import Prior
-from hiertopics.base import files, seeds
+from hiertopics.base import archives, seeds
 from hiertopics.base.arrays import F64, I64
 from hiertopics.corpus.corpora.dataset import load_corpus
 from hiertopics.corpus.data.arranging import topics_arranged
@@ -143,8 +143,8 @@ def make(system: str, path: Path, folder: Path, seed: int) -> None:
 def write(path: Path, parts: Mapping[str, Any]) -> None:
     """Write the parts of a tree as an npz file for ``hiertopics import``."""
     arrays = {name: np.asarray(value) for name, value in parts.items() if name != "theta"}
-    packed = files.pack_csr("theta", sparse.csr_array(parts["theta"]))
-    files.write_npz(path, {**arrays, **packed})
+    packed = archives.pack_csr("theta", sparse.csr_array(parts["theta"]))
+    archives.write_npz(path, {**arrays, **packed})
 
 
 def linked(part: Part, seed: int, method: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics.base import files
+from hiertopics.base import archives, files
 from hiertopics.base.errors import RunError
 from hiertopics.base.made import MadeRows, all_entries
 
@@ -77,7 +77,7 @@ def test_a_new_file_has_the_rights_that_the_umask_leaves(tmp_path: Path) -> None
 
 def test_compressed_arrays_are_smaller_and_open_with_numpy(tmp_path: Path) -> None:
     arrays = {"a": np.zeros((500, 20)), "number": np.asarray(3.5), "text": np.asarray("word")}
-    files.write_whole(tmp_path / "x.npz", files.as_npz(arrays, compressed=True))
+    files.write_whole(tmp_path / "x.npz", archives.as_npz(arrays, compressed=True))
     assert (tmp_path / "x.npz").stat().st_size < 2000
     with np.load(tmp_path / "x.npz") as found:
         for name, array in arrays.items():
@@ -88,9 +88,9 @@ def test_equal_arrays_give_equal_bytes_at_any_time(tmp_path: Path) -> None:
     arrays = {"a": np.arange(5), "text": np.asarray("word")}
     matrix = sparse.csr_array(np.eye(3))
     for name in ("first", "second"):
-        files.write_npz(tmp_path / f"{name}.npz", arrays)
-        files.write_csr(tmp_path / f"{name}-csr.npz", matrix)
-        files.write_whole(tmp_path / f"{name}-small.npz", files.as_npz(arrays, compressed=True))
+        archives.write_npz(tmp_path / f"{name}.npz", arrays)
+        archives.write_csr(tmp_path / f"{name}-csr.npz", matrix)
+        files.write_whole(tmp_path / f"{name}-small.npz", archives.as_npz(arrays, compressed=True))
         time.sleep(0.01)
         os.utime(tmp_path, (0, 0))
     for kind in ("", "-csr", "-small"):
@@ -100,25 +100,25 @@ def test_equal_arrays_give_equal_bytes_at_any_time(tmp_path: Path) -> None:
 
 def test_a_sparse_matrix_comes_back_and_opens_with_scipy(tmp_path: Path) -> None:
     matrix = sparse.csr_array(np.array([[0, 1.5, 0], [0, 0, 0]]))
-    files.write_csr(tmp_path / "m.npz", matrix)
-    for again in (files.read_csr(tmp_path / "m.npz"), sparse.load_npz(tmp_path / "m.npz")):
+    archives.write_csr(tmp_path / "m.npz", matrix)
+    for again in (archives.read_csr(tmp_path / "m.npz"), sparse.load_npz(tmp_path / "m.npz")):
         assert again.shape == (2, 3) and (again != matrix).nnz == 0
 
 
 def test_packing_is_undone_by_unpacking() -> None:
     matrix = sparse.csr_array(np.array([[0, 2, 0], [0, 0, 0], [7, 0, 1]], dtype=np.int32))
-    again = files.unpack_csr("x", files.pack_csr("x", matrix))
+    again = archives.unpack_csr("x", archives.pack_csr("x", matrix))
     assert again.dtype == np.int32 and again.shape == (3, 3) and (again != matrix).nnz == 0
     with pytest.raises(KeyError):
-        files.unpack_csr("y", files.pack_csr("x", matrix))
+        archives.unpack_csr("y", archives.pack_csr("x", matrix))
 
 
 def test_pickles_are_neither_written_nor_read(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="Python objects"):
-        files.write_npz(tmp_path / "x.npz", {"x": np.array([{}], dtype=object)})
+        archives.write_npz(tmp_path / "x.npz", {"x": np.array([{}], dtype=object)})
     np.savez(tmp_path / "y.npz", x=np.array([{}], dtype=object))
     with pytest.raises(RunError, match="damaged"):
-        files.read_npz(tmp_path / "y.npz")
+        archives.read_npz(tmp_path / "y.npz")
 
 
 @pytest.mark.usefixtures("files_are_closed")
@@ -126,20 +126,20 @@ def test_pickles_are_neither_written_nor_read(tmp_path: Path) -> None:
 def test_a_damaged_file_is_a_run_error_naming_it(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "broken.npz"
     path.write_bytes(data)
-    for read in (files.read_npz, files.read_csr):
+    for read in (archives.read_npz, archives.read_csr):
         with pytest.raises(RunError, match=r"broken\.npz is damaged"):
             read(path)
 
 
 def test_a_missing_file_is_a_run_error_naming_it(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"gone\.npz is missing"):
-        files.read_npz(tmp_path / "gone.npz")
+        archives.read_npz(tmp_path / "gone.npz")
 
 
 def test_an_npz_that_is_no_sparse_matrix_is_a_run_error(tmp_path: Path) -> None:
     np.savez(tmp_path / "other.npz", a=np.arange(3))
     with pytest.raises(RunError, match=r"other\.npz"):
-        files.read_csr(tmp_path / "other.npz")
+        archives.read_csr(tmp_path / "other.npz")
 
 
 def test_json_takes_numbers_of_numpy() -> None:
@@ -160,7 +160,7 @@ def test_only_partial_files_are_swept_up(tmp_path: Path) -> None:
 KILLED = """
 import os, sys
 from pathlib import Path
-from hiertopics.base import files
+from hiertopics.base import archives, files
 
 calls, replace = 0, os.replace
 
@@ -243,28 +243,28 @@ def test_json_has_no_word_for_what_is_no_finite_number(number: float, tmp_path: 
 def test_large_arrays_are_mapped_and_their_check_sums_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "MAPPED", 100)
+    monkeypatch.setattr(archives, "MAPPED", 100)
     path, rng = tmp_path / "a.npz", np.random.default_rng(0)
     matrix = sparse.random_array((40, 30), density=0.2, format="csr", rng=rng)
-    files.write_csr(path, matrix, {"by_columns": np.asfortranarray(rng.random((5, 6)))})
-    found = files.read_csr(path)
+    archives.write_csr(path, matrix, {"by_columns": np.asfortranarray(rng.random((5, 6)))})
+    found = archives.read_csr(path)
     assert (found != matrix).nnz == 0
     base: Any = found.data
     while isinstance(base, np.ndarray):
         base = base.base
     assert isinstance(base, mmap.mmap)
-    arrays = files.read_npz(path)
-    for name, array in files.read_npz_mapped(path).items():
+    arrays = archives.read_npz(path)
+    for name, array in archives.read_npz_mapped(path).items():
         np.testing.assert_array_equal(array, arrays[name])
     packed = tmp_path / "packed.npz"
-    files.write_whole(packed, files.as_npz(arrays, compressed=True))
-    for name, array in files.read_npz_mapped(packed).items():
+    files.write_whole(packed, archives.as_npz(arrays, compressed=True))
+    for name, array in archives.read_npz_mapped(packed).items():
         np.testing.assert_array_equal(array, arrays[name])
     harmed = bytearray(path.read_bytes())
     harmed[400] ^= 1
     path.write_bytes(harmed)
     with pytest.raises(RunError, match="is damaged"):
-        files.read_csr(path)
+        archives.read_csr(path)
 
 
 def test_rows_of_a_sparse_matrix_come_some_at_a_time(tmp_path: Path) -> None:
@@ -273,18 +273,18 @@ def test_rows_of_a_sparse_matrix_come_some_at_a_time(tmp_path: Path) -> None:
     rows = np.random.default_rng(0).poisson(0.7, (6000, 40)).astype(np.float64)
     rows[3000] = 0.0
     matrix = sparse.csr_array(rows)
-    files.write_csr(path, matrix)
+    archives.write_csr(path, matrix)
     tracemalloc.start()
-    blocks = files.read_csr_blocks(path, shapes.append, 1000, 30)
+    blocks = archives.read_csr_blocks(path, shapes.append, 1000, 30)
     n_rows = [block.shape[0] for block in blocks]
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 0.25 * matrix.data.nbytes and max(n_rows) == 30
     assert shapes == [matrix.shape]
     for most_entries in (1, 1000):
-        blocks = files.read_csr_blocks(path, shapes.append, most_entries, 1000)
+        blocks = archives.read_csr_blocks(path, shapes.append, most_entries, 1000)
         found = sparse.vstack(list(blocks), "csr")
-        for name in files.CSR:
+        for name in archives.CSR:
             np.testing.assert_array_equal(getattr(found, name), getattr(matrix, name))
 
 
@@ -314,18 +314,18 @@ def test_what_is_no_sparse_matrix_is_not_read_row_by_row(
         "shape": [2, 2],
     }
     kept = {name: np.array(each) for name, each in (arrays | changes).items() if each is not None}
-    files.write_npz(tmp_path / "a.npz", kept)
+    archives.write_npz(tmp_path / "a.npz", kept)
     with pytest.raises(RunError, match=f"a.npz is damaged: it holds no sparse matrix: .*{what}"):
-        list(files.read_csr_blocks(tmp_path / "a.npz", lambda shape: None, 2, 2))
+        list(archives.read_csr_blocks(tmp_path / "a.npz", lambda shape: None, 2, 2))
 
 
 def test_check_sums_of_rows_are_compared_at_the_end(tmp_path: Path) -> None:
     path = tmp_path / "a.npz"
-    files.write_csr(path, sparse.csr_array(np.full((50, 4), 0.25)))
+    archives.write_csr(path, sparse.csr_array(np.full((50, 4), 0.25)))
     harmed = path.read_bytes().replace(np.full(9, 0.25).tobytes(), np.full(9, 0.5).tobytes(), 1)
     path.write_bytes(harmed)
     with pytest.raises(RunError, match="is damaged"):
-        list(files.read_csr_blocks(path, lambda shape: None, 20, 20))
+        list(archives.read_csr_blocks(path, lambda shape: None, 20, 20))
 
 
 @pytest.mark.parametrize("step", [1, 7, 1 << 20])
@@ -335,18 +335,18 @@ def test_a_slim_matrix_is_float32_and_compressed(
     """scipy reads it, and all ways of reading agree; how much is written at a time is not seen."""
     rows = np.random.default_rng(0).dirichlet(np.ones(60), 400)
     matrix, path, plain = sparse.csr_array(rows), tmp_path / "slim.npz", tmp_path / "plain.npz"
-    files.write_csr(plain, matrix)
-    files.write_whole(path, files.as_csr(matrix, slim=True))
+    archives.write_csr(plain, matrix)
+    files.write_whole(path, archives.as_csr(matrix, slim=True))
     whole = path.read_bytes()
-    monkeypatch.setattr(files, "AT_ONCE", step)
-    files.write_whole(path, files.as_csr(matrix, slim=True))
+    monkeypatch.setattr(archives, "AT_ONCE", step)
+    files.write_whole(path, archives.as_csr(matrix, slim=True))
     assert path.read_bytes() == whole and len(whole) < 0.36 * plain.stat().st_size
     monkeypatch.undo()
     found = sparse.load_npz(path)
     assert found.dtype == np.float32 and found.format == "csr"
     np.testing.assert_array_equal(found.toarray(), rows.astype(np.float32))
-    np.testing.assert_array_equal(files.read_csr(path).toarray(), rows.astype(np.float32))
-    blocks = files.read_csr_blocks(path, lambda shape: None, 1000, 30)
+    np.testing.assert_array_equal(archives.read_csr(path).toarray(), rows.astype(np.float32))
+    blocks = archives.read_csr_blocks(path, lambda shape: None, 1000, 30)
     assert (sparse.vstack(list(blocks), "csr") != found).nnz == 0
 
 
@@ -354,5 +354,5 @@ def test_made_rows_are_slim_as_rows_that_stand_there(tmp_path: Path) -> None:
     rows = np.random.default_rng(0).dirichlet(np.ones(6), 40)
     made = MadeRows(lambda first, last: rows[first:last], np.array([0, 13, 40]), 6)
     for name, given in (("made", made), ("there", all_entries(rows))):
-        files.write_whole(tmp_path / name, files.as_csr(given, slim=True))
+        files.write_whole(tmp_path / name, archives.as_csr(given, slim=True))
     assert (tmp_path / "made").read_bytes() == (tmp_path / "there").read_bytes()

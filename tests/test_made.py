@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics.base import files
+from hiertopics.base import archives
 from hiertopics.base.errors import NumericalError
 from hiertopics.base.made import MadeRows, all_entries, row_ends
 from hiertopics.contract.model import Summary
@@ -42,7 +42,7 @@ def made(rows: np.ndarray = ROWS) -> MadeRows:
 def written(matrix: sparse.csr_array | MadeRows) -> bytes:
     """Return the bytes of a file."""
     stream = io.BytesIO()
-    files.as_csr(matrix)(stream)
+    archives.as_csr(matrix)(stream)
     return stream.getvalue()
 
 
@@ -78,7 +78,7 @@ def test_products_have_the_bits_of_those_of_the_matrix() -> None:
 def test_neither_files_nor_products_hold_all_rows() -> None:
     into, stream = sparse.csr_array(np.eye(5)[np.arange(40) % 5]), io.BytesIO(bytes(3 * 10**6))
     tracemalloc.start()
-    files.as_csr(made())(stream)
+    archives.as_csr(made())(stream)
     made() @ into
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from hiertopics.base import files
+from hiertopics.base import archives, files
 from hiertopics.base.errors import UsageError
 from hiertopics.contract import Context, Hyperparameters, Settings, Sizes, Workers, registry
 from hiertopics.corpus.data.corpus import Corpus
@@ -69,5 +69,5 @@ def simulate(
             drawn = story.draw_hyperparameters(settings, sizes, context)
         corpus, truth = story.simulate(settings, sizes, context, *([drawn] if drawn else []))
     truth_path = beside(path, ".truth.npz")
-    write_corpus(corpus, path, others={truth_path: files.as_npz({**truth, **drawn})})
+    write_corpus(corpus, path, others={truth_path: archives.as_npz({**truth, **drawn})})
     return SimulationResult(corpus, path, truth_path, tuple(drawn))

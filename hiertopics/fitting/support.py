@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics.base import files, seeds
+from hiertopics.base import archives, files, seeds
 from hiertopics.base.arrays import I64
 from hiertopics.base.errors import RunError, UsageError
 from hiertopics.base.progress import said
@@ -241,7 +241,7 @@ def _kept(
     """
     path = run.file(f"{FOLDER}/{name}.npz")
     if path.exists():
-        arrays = files.read_npz(path)
+        arrays = archives.read_npz(path)
         with files.readable(path, KeyError, ValueError, what="delete it: "):
             words = _transfer("words", arrays, n_nodes) if "words_found" in arrays else None
             return TreeComparison(_transfer("docs", arrays, n_nodes), words)
@@ -250,7 +250,7 @@ def _kept(
     if found.words is not None:
         arrays |= {"words_found": found.words.found, "words_chance": found.words.chance}
     files.make_folder(path.parent)
-    files.write_npz(path, arrays)
+    archives.write_npz(path, arrays)
     say(f"resample {name.rpartition('-')[0]} done")
     return found
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from hiertopics.base import files, seeds
+from hiertopics.base import archives, seeds
 from hiertopics.base.arrays import F64, I64
 from hiertopics.base.errors import UsageError
 from hiertopics.corpus.data import Corpus, Tags, pack_short_names
@@ -71,7 +71,7 @@ def score(request: Request, options: NeighboursOptions) -> TaskResult:
         split=sides.split,
         baselines=_baselines(request, options, sides),
         arrays={
-            **files.pack_csr("theta", theta),
+            **archives.pack_csr("theta", theta),
             "label": sides.label,
             "train_label": sides.train_label,
             **pack_short_names("label_names", sides.label_names),

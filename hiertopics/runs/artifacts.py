@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from scipy import sparse
 
-from hiertopics.base import files
+from hiertopics.base import archives, files
 from hiertopics.base.arrays import I32
 from hiertopics.base.errors import RunError
 from hiertopics.base.made import MadeRows
@@ -44,7 +44,7 @@ def write_inputs(
     run.write_config(experiment)
     files.write_text(run.file("vocab.txt"), _lines(train.vocab))
     files.write_text(run.file("groups.txt"), _lines(groups))
-    files.write_npz(run.file("split.npz"), split.to_arrays())
+    archives.write_npz(run.file("split.npz"), split.to_arrays())
     lines = documents_lines(train, split.train_docs)
     if lines is None:
         return run.seals(INPUTS)
@@ -87,16 +87,16 @@ def write_summary(
     rows = node_rows(summary.tree, vocab, N_WORDS)
     others = None if summary.tree.support is None else summary.tree.support.n_others
     writers = {
-        "model.npz": files.as_npz(summary.tree.to_arrays(), compressed=_large(summary.tree)),
-        "theta.npz": files.as_csr(summary.rows, slim=_n_entries(summary.rows) > MANY),
+        "model.npz": archives.as_npz(summary.tree.to_arrays(), compressed=_large(summary.tree)),
+        "theta.npz": archives.as_csr(summary.rows, slim=_n_entries(summary.rows) > MANY),
         "tree.json": files.as_json(tree_json(rows, backend, others=others)),
         "topics.csv": files.as_text(topics_csv(rows)),
     }
     if summary.paths is not None:
-        writers["paths.npz"] = files.as_npz(summary.paths._asdict())
+        writers["paths.npz"] = archives.as_npz(summary.paths._asdict())
     groups = groups_of(summary.tree)
     if groups is not None:
-        writers["theta_groups.npz"] = files.as_csr(sparse.csr_array(groups.theta))
+        writers["theta_groups.npz"] = archives.as_csr(sparse.csr_array(groups.theta))
         writers["groups.txt"] = files.as_text(_lines(groups.names))
     files.write_together({run.file(name): write for name, write in writers.items()})
     return run.seals(writers)
@@ -170,10 +170,10 @@ def write_draw(run: RunDir, iteration: int, summary: Summary, paths: I32 | None 
     """
     check_summary(summary)
     files.make_folder(run.file("draws"))
-    arrays = summary.tree.to_arrays() | files.pack_csr("theta", summary.theta)
+    arrays = summary.tree.to_arrays() | archives.pack_csr("theta", summary.theta)
     if paths is not None:
         arrays[CHAIN_PATHS] = paths
-    write = files.as_npz(arrays, compressed=_large(summary.tree))
+    write = archives.as_npz(arrays, compressed=_large(summary.tree))
     files.write_whole(run.file(f"{DRAWS}{iteration:08d}.npz"), write)
 
 

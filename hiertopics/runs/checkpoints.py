@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hiertopics.base import files
+from hiertopics.base import archives
 from hiertopics.base.errors import RunError
 from hiertopics.base.room import Room
 from hiertopics.contract.model import AnyBackend, Context, Settings
@@ -38,7 +38,7 @@ def save_checkpoint(run: RunDir, iteration: int, state: object, stamp: str) -> N
     path = run.file(f"checkpoints/{iteration:08d}.npz")
     arrays = to_arrays(state)
     arrays["stamp_"] = np.asarray(stamp)
-    files.write_npz(path, arrays, sync=False, sealed=path.name)
+    archives.write_npz(path, arrays, sync=False, sealed=path.name)
     for old in run.numbered("checkpoints")[:-KEPT]:
         old.unlink(missing_ok=True)
 
@@ -147,11 +147,11 @@ def _read(path: Path, fitted: StateOrigin, is_sealed: bool, room: Room) -> Array
         grows = ".local." in f".{name}" or name.endswith(backend.by_token)
         return room if grows else memory
 
-    arrays = files.read_npz_in(path, room_of)
-    seal = arrays.pop(files.SEAL, None)
+    arrays = archives.read_npz_in(path, room_of)
+    seal = arrays.pop(archives.SEAL, None)
     if seal is None and is_sealed:
         raise RunError(f"{path} is damaged: it has no seal")
-    if seal is not None and str(seal) != files.seal_inside(path, path.name):
+    if seal is not None and str(seal) != archives.seal_inside(path, path.name):
         raise RunError(f"{path} is damaged: its seal is not that of its arrays")
     if "stamp_" not in arrays:
         raise RunError(f"{path} is damaged: it has no array 'stamp_'")

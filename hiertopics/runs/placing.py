@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
-from hiertopics.base import files
+from hiertopics.base import archives, files
 from hiertopics.base.arrays import I64, Ints
 from hiertopics.base.room import GrowingArray, Room
 from hiertopics.base.stretches import ends_of, stretches
@@ -125,7 +125,7 @@ def write_placed(
         beside = {} if posterior.paths is None else posterior.paths._asdict()
         if posterior.mixture is not None:
             beside |= posterior.mixture.to_arrays()
-        files.write_csr(path, theta, beside)
+        archives.write_csr(path, theta, beside)
         return
     named = named_tree(run, words_by)
     blocks = placed_blocks(named, facts, posterior)

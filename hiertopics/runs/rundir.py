@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics.base import files
+from hiertopics.base import archives, files
 from hiertopics.base.arrays import F64, I32, I64, Bools
 from hiertopics.base.axes import (
     Axes,
@@ -276,7 +276,7 @@ class RunDir:
         if self._is_unfinished:
             raise RunError(f"{self.path} has no model yet; give the fit's command again, to go on")
         path = self.sealed("model.npz")
-        return _tree(path, files.read_npz(path))
+        return _tree(path, archives.read_npz(path))
 
     def require_node(self, node: int) -> int:
         """Return a node; UsageError if the tree shows no such node."""
@@ -319,7 +319,7 @@ class RunDir:
         if name not in self.manifest[FILES]:
             raise RunError(f"{self.path} has no {name} yet; give the fit's command again, to go on")
         # Two seals stand there while one file takes the place of the other.
-        if files.seal(path) not in self.manifest[FILES][name].split():
+        if archives.seal(path) not in self.manifest[FILES][name].split():
             remedy = (
                 "only a fit begun anew, under another -o, draws it again"
                 if name.startswith(DRAWS)
@@ -331,7 +331,7 @@ class RunDir:
 
     def seals(self, names: Iterable[str]) -> dict[str, str]:
         """Return the seals of files of the run on disk."""
-        return {name: files.seal(self.file(name)) for name in names}
+        return {name: archives.seal(self.file(name)) for name in names}
 
     def broken_seal(self) -> str | None:
         """Return a sealed file that is missing or changed, if any; draws are not checked."""
@@ -435,7 +435,7 @@ class RunDir:
     def theta(self) -> sparse.csr_array:
         """Theta of the training documents, float64 CSR [n_docs, n_nodes]."""
         path = self.sealed("theta.npz")
-        theta = files.read_csr(path)
+        theta = archives.read_csr(path)
         self._require_shape(path, theta.shape)
         return _shares(path, theta)
 
@@ -449,7 +449,7 @@ class RunDir:
             return
         path = self.sealed("theta.npz")
         require = partial(self._require_shape, path)
-        for block in files.read_csr_blocks(path, require, entries or ENTRIES, BLOCK):
+        for block in archives.read_csr_blocks(path, require, entries or ENTRIES, BLOCK):
             yield _shares(path, block)
 
     def _require_shape(self, path: Path, shape: tuple[int, int]) -> None:
@@ -466,7 +466,7 @@ class RunDir:
         if not self.file(name).exists() and name not in self.manifest.get(FILES, ()):
             return None
         path = self.sealed(name)
-        arrays = files.read_npz(path)
+        arrays = archives.read_npz(path)
         with files.readable(path, KeyError, what="it has no array "):
             found = Paths(arrays["node"], arrays["log_prob"])
         n_docs = len(self.split.train_docs)
@@ -489,7 +489,7 @@ class RunDir:
     def _n_nodes(self) -> int:
         """The number of nodes of the model, whose large arrays are not read for it."""
         path = self.sealed("model.npz")
-        parent = files.read_npz(path, ("parent",)).get("parent")
+        parent = archives.read_npz(path, ("parent",)).get("parent")
         if parent is None:
             raise RunError(f"{path} is damaged: it has no array 'parent'")
         return int(parent.size)
@@ -510,7 +510,7 @@ class RunDir:
         """The held-out split."""
         path = self.sealed("split.npz")
         with files.readable(path, KeyError, ValueError, TypeError, IndexError):
-            split = Split.from_arrays(files.read_npz(path))
+            split = Split.from_arrays(archives.read_npz(path))
         if split.hash != self.manifest["split"]:
             raise RunError(f"{path} is damaged: it is not the split of manifest.json")
         return split
@@ -549,12 +549,12 @@ class RunDir:
         return self._draw_in(self._drawn()[number])
 
     def _draw_in(self, path: Path) -> tuple[Tree, sparse.csr_array]:
-        arrays = files.read_npz(path)
+        arrays = archives.read_npz(path)
         arrays.pop(CHAIN_PATHS, None)
         own = {name: a for name, a in arrays.items() if not name.startswith("theta_")}
         tree = _tree(path, own)
         with files.readable(path, KeyError, ValueError, TypeError, what="it holds no theta: "):
-            theta = files.unpack_csr("theta", arrays)
+            theta = archives.unpack_csr("theta", arrays)
         wanted = (len(self.split.train_docs), tree.n_nodes)
         if theta.shape != wanted or tree.n_columns != self.tree.n_columns:
             raise RunError(f"{path} is damaged: it is no draw of this run")
@@ -567,7 +567,9 @@ class RunDir:
         """
         for path in self._drawn():
             if int(path.stem) <= iteration:
-                paths = files.read_npz(path, (CHAIN_PATHS,)).get(CHAIN_PATHS, np.empty((0, 0, 0)))
+                paths = archives.read_npz(path, (CHAIN_PATHS,)).get(
+                    CHAIN_PATHS, np.empty((0, 0, 0))
+                )
                 n_docs = len(self.split.train_docs)
                 whole = paths.dtype.kind in "iu" or not paths.size
                 if len(paths) and (paths.ndim != 3 or paths.shape[1] != n_docs or not whole):

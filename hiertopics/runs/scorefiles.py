@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from hiertopics.base import files
+from hiertopics.base import archives, files
 from hiertopics.runs.rundir import RunDir
 
 
@@ -29,7 +29,7 @@ def keep_score(
     files.make_folder(run.file("eval"))
     files.write_together(
         {
-            run.file(f"{stem}.npz"): files.as_npz(arrays),
+            run.file(f"{stem}.npz"): archives.as_npz(arrays),
             run.file(f"{stem}.json"): files.as_json(dict(record)),
         },
         last_tells=True,
@@ -38,7 +38,7 @@ def keep_score(
 
 def read_arrays(run: RunDir, name: str, options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
     """Return the arrays of a score that was kept, by name; raises RunError where there is none."""
-    return files.read_npz(run.file(f"{_stem(name, options)}.npz"))
+    return archives.read_npz(run.file(f"{_stem(name, options)}.npz"))
 
 
 def _stem(name: str, options: Mapping[str, Any]) -> str:

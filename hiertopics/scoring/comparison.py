@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.base import files
+from hiertopics.base import archives
 from hiertopics.base.errors import HiertopicsError
 from hiertopics.base.visible import steady
 from hiertopics.corpus.data.matching import marks_of, supported_by
@@ -158,7 +158,7 @@ def lost(
     suffix: that of the columns, ``WITH_CACHE`` for scores with a cache.
     """
     column = f"log_likelihood{suffix}"
-    return pool(other[column] - mine[column], files.unpack_csr("scored", mine))
+    return pool(other[column] - mine[column], archives.unpack_csr("scored", mine))
 
 
 def _score_arrays(row: dict[str, Any], options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:

@@ -17,7 +17,7 @@ import pytest
 from unsealed import unsealed
 
 import hiertopics
-from hiertopics.base import files
+from hiertopics.base import archives
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.showing import FORMS
 
@@ -44,9 +44,9 @@ def hostile(run: Path) -> Path:
 @pytest.fixture
 def hierarchy(run: Path) -> Path:
     """Return a run with a root above its other topics."""
-    arrays = files.read_npz(run / "model.npz")
+    arrays = archives.read_npz(run / "model.npz")
     arrays["parent"][1:] = 0
-    files.write_npz(run / "model.npz", arrays)
+    archives.write_npz(run / "model.npz", arrays)
     return unsealed(run)
 
 
@@ -210,9 +210,9 @@ def test_a_tree_that_is_one_already_is_not_arranged(
 def test_a_run_without_lengths_of_documents_says_why_it_cannot_be_arranged(
     call: Call, run: Path
 ) -> None:
-    arrays = files.read_npz(run / "split.npz")
+    arrays = archives.read_npz(run / "split.npz")
     del arrays["train_lengths"]
-    files.write_npz(unsealed(run) / "split.npz", arrays)
+    archives.write_npz(unsealed(run) / "split.npz", arrays)
     outcome = call("show-tree", run, "--arrange")
     assert outcome.code == 1 and "split.npz has no train_lengths" in outcome.err
     assert call("show-tree", run).code == 0

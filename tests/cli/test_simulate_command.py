@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import hiertopics
-from hiertopics.base import files
+from hiertopics.base import archives
 from hiertopics.contract import registry
 from hiertopics.contract.engine import Workers
 from hiertopics.contract.model import Context, Settings, Sizes
@@ -52,7 +52,7 @@ def test_corpus_and_truth_are_those_of_the_backends_own_story(
         story = registry.load(backend).simulate
         corpus, truth = story(settings, Sizes(12, 20, 15), Context(7, 0, pool))
     assert read_corpus(Source(tmp_path / name)).text_fingerprint == corpus.text_fingerprint
-    found = files.read_npz(tmp_path / "x.truth.npz")
+    found = archives.read_npz(tmp_path / "x.truth.npz")
     assert found.keys() == truth.keys()
     assert all((found[name] == truth[name]).all() for name in truth)
 
@@ -99,7 +99,7 @@ def test_settings_come_from_flags_overrides_and_config_in_this_order(
     call("simulate", "hdp-gibbs", "-o", "a.ldac", *sizes, "-c", "my.yaml")
     call("simulate", "hdp-gibbs", "-o", "b.ldac", *SMALL, "-s", "model.eta=2", "--seed", 5)
     call("simulate", "hdp-gibbs", "-o", "c.ldac", *SMALL, "-c", "my.yaml")
-    truths = [files.read_npz(tmp_path / f"{name}.truth.npz") for name in "abc"]
+    truths = [archives.read_npz(tmp_path / f"{name}.truth.npz") for name in "abc"]
     assert [len(truth["pi"]) for truth in truths] == [3, 4, 4]
     assert all((truths[1][name] == truths[2][name]).all() for name in truths[1])
 
@@ -117,7 +117,7 @@ def test_simulate_is_a_function_of_the_package(tmp_path: Path) -> None:
         "hdp-cvb0", tmp_path / "x.ldac", n_docs=5, n_words=6, doc_length=7, seed=1
     )
     assert drawn.corpus.counts.shape == (5, 6) and drawn.truth == tmp_path / "x.truth.npz"
-    np.testing.assert_allclose(files.read_npz(drawn.truth)["phi"].sum(axis=1), 1)
+    np.testing.assert_allclose(archives.read_npz(drawn.truth)["phi"].sum(axis=1), 1)
 
 
 def test_what_was_drawn_can_be_fitted(call: Call) -> None:

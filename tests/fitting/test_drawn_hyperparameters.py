@@ -13,7 +13,7 @@ from scipy import stats
 from stepping import SERIAL
 
 import hiertopics
-from hiertopics.base import files
+from hiertopics.base import archives
 from hiertopics.contract import registry
 from hiertopics.contract.model import Context, Settings, Sizes
 from hiertopics.contract.observed import kind_of
@@ -156,7 +156,7 @@ def test_the_truth_has_them_by_name(call: Call, tmp_path: Path, case: str) -> No
     names = ", ".join(priors) or "none, the settings fix them all"
     if case != "lda, alpha by topic":
         assert outcome.err.splitlines()[-1] == f"hyperparameters drawn: {names}"
-    truth = files.read_npz(tmp_path / "x.truth.npz")
+    truth = archives.read_npz(tmp_path / "x.truth.npz")
     drawn = module.draw_hyperparameters(settings, SIZES, Context(4, 0, SERIAL))
     for key, value in drawn.items():
         np.testing.assert_array_equal(truth[key], value)
@@ -177,7 +177,7 @@ def test_the_function_of_the_package_draws_them_too(tmp_path: Path) -> None:
         "hdp-gibbs", tmp_path / "x.npz", n_docs=3, n_words=4, draw_hyperparameters=True
     )
     assert drawn.hyperparameters == ("alpha", "gamma", "eta")
-    assert set(drawn.hyperparameters) < set(files.read_npz(drawn.truth))
+    assert set(drawn.hyperparameters) < set(archives.read_npz(drawn.truth))
 
 
 @pytest.mark.parametrize("backend", ["hdp-pcvb0", "hlda-variational", "multinomial"])

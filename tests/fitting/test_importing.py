@@ -15,7 +15,7 @@ from scipy import sparse
 from scipy.cluster.hierarchy import linkage
 from sklearn.decomposition import NMF, LatentDirichletAllocation
 
-from hiertopics.base import files
+from hiertopics.base import archives
 from hiertopics.base.errors import UsageError
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.formats.othermodels import (
@@ -73,11 +73,11 @@ def same(first: RunDir, second: RunDir) -> None:
 
 def test_a_tree_is_the_same_in_every_form(imported: Call, tmp_path: Path) -> None:
     one = imported([as_json(tmp_path / "t.json")])
-    files.write_npz(tmp_path / "t.npz", {n: np.asarray(v) for n, v in parts().items()})
+    archives.write_npz(tmp_path / "t.npz", {n: np.asarray(v) for n, v in parts().items()})
     same(one, imported([tmp_path / "t.npz"], "two"))
     packed = {n: np.asarray(v) for n, v in parts().items() if n != "theta"}
-    packed |= files.pack_csr("theta", sparse.csr_array(shares()))
-    files.write_npz(tmp_path / "sparse.npz", packed)
+    packed |= archives.pack_csr("theta", sparse.csr_array(shares()))
+    archives.write_npz(tmp_path / "sparse.npz", packed)
     same(one, imported([tmp_path / "sparse.npz"], "three"))
     write_table(tmp_path / "nodes.csv", ["node", "parent"], enumerate(PARENT))
     rows = [(d, v, repr(x)) for d, row in enumerate(shares().tolist()) for v, x in enumerate(row)]

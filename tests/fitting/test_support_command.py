@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from hiertopics.base import files
+from hiertopics.base import archives
 from hiertopics.base.errors import UsageError
 from hiertopics.fitting import support as module
 from hiertopics.fitting.driver import fit
@@ -90,11 +90,11 @@ def test_a_kept_resample_that_was_altered_is_refused(copied: Copied, call: Call)
     path = copied("hlda-variational")
     support(path, 2, say=quiet)
     (kept,) = (path / "support").glob("0001-*.npz")
-    sound = files.read_npz(kept)
+    sound = archives.read_npz(kept)
     for spoil in SPOILED.values():
         arrays = {name: array.copy() for name, array in sound.items()}
         spoil(arrays)
-        files.write_npz(kept, arrays)
+        archives.write_npz(kept, arrays)
         done = call("support", path, "--resamples", "2")
         assert done.code == 1 and done.err.count("\n") == 1
         assert f"{kept} is damaged: delete it: " in done.err

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import multivariate_normal
 from stepping import advance, at, begin
 
-from hiertopics.base.files import read_npz
+from hiertopics.base.archives import read_npz
 from hiertopics.contract.model import Settings
 from hiertopics.corpus.data.vectors import Vectors, default_columns
 from hiertopics.families.hca import variational as hca

@@ -10,7 +10,7 @@ import pytest
 from nhdp_cases import random_mixing
 from scipy import sparse
 
-from hiertopics.base.files import read_npz
+from hiertopics.base.archives import read_npz
 from hiertopics.base.room import Room
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.families.nhdp import summary

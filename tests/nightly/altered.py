@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from readers import Reader
 from tiny import counts_in, hand_made, small_settings
 
-from hiertopics.base import files
+from hiertopics.base import archives, files
 from hiertopics.cli import main
 from hiertopics.contract import registry
 from hiertopics.contract.observed import kind_of
@@ -316,10 +316,10 @@ def altered_arrays(name: str, data: bytes, edit: Callable[[Arrays], object]) -> 
         np.save(stream, arrays.get("", np.zeros(0)))
         return stream.getvalue()
     with np.load(BytesIO(data)) as archive:
-        arrays = {key: archive[key] for key in archive.files if key != files.SEAL}
+        arrays = {key: archive[key] for key in archive.files if key != archives.SEAL}
     edit(arrays)
     sealed = Path(name).name if name.startswith("checkpoints/") else None
-    files.as_npz(arrays, sealed=sealed)(stream)
+    archives.as_npz(arrays, sealed=sealed)(stream)
     return stream.getvalue()
 
 

@@ -30,7 +30,7 @@ from scipy import stats  # noqa: E402
 from truth import CASES, NIGHTLY, Case, judged, replicate  # noqa: E402
 
 import hiertopics  # noqa: E402
-from hiertopics.base import files  # noqa: E402
+from hiertopics.base import archives  # noqa: E402
 from hiertopics.base.arrays import I64  # noqa: E402
 from hiertopics.base.errors import HiertopicsError  # noqa: E402
 from hiertopics.contract.model import Settings, Sizes  # noqa: E402
@@ -112,7 +112,7 @@ def simulated(case: Case, sizes: Sizes, seed: int, folder: Path) -> tuple[dict[s
     experiment = read_experiment({"backend": case.backend}, None, case.overrides)
     settings = Settings(experiment.model, experiment.inference)
     data = case.module.prepare(drawn.corpus, settings)
-    truth = files.read_npz(drawn.truth)
+    truth = archives.read_npz(drawn.truth)
     state = case.start(data, truth, settings, np.random.default_rng((seed, 1)))
     return case.statistics(state, data, settings), drawn.corpus
 

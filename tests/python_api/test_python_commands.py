@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import hiertopics as ht
-from hiertopics.base import files
+from hiertopics.base import archives
 from hiertopics.base.errors import UsageError
 from hiertopics.cli import COMMANDS
 from hiertopics.corpus.data.corpus import default_vocab
@@ -192,7 +192,7 @@ def test_a_degenerate_fit_says_so_in_its_tree(copied: Callable[..., Path]) -> No
     arrays["phi"][1] = arrays["phi"][2]
     np.savez(path / "model.npz", **arrays)
     manifest = json.loads((path / "manifest.json").read_text())
-    manifest["files"]["model.npz"] = files.seal(path / "model.npz")
+    manifest["files"]["model.npz"] = archives.seal(path / "model.npz")
     (path / "manifest.json").write_text(json.dumps(manifest))
     assert any("1 and 2" in note for note in Run(path).tree.notes)
     assert "nearly the same words: 1 and 2" in Page(Run(path)._repr_html_() or "").texts[0]

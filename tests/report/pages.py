@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 from unsealed import unsealed
 
-from hiertopics.base import files
+from hiertopics.base import archives, files
 from hiertopics.corpus.data.corpus import Corpus, Tags
 
 
@@ -114,8 +114,8 @@ def search(data: dict[str, Any], query: str) -> tuple[int, int]:
 def reshaped(run: Path, parent: list[int], seed: int = 0) -> Path:
     """Give a copy of a run with words another tree, and its documents places in it."""
     rng = np.random.default_rng(seed)
-    arrays = files.read_npz(run / "model.npz")
-    n_docs = len(files.read_npz(run / "split.npz", ("train_docs",))["train_docs"])
+    arrays = archives.read_npz(run / "model.npz")
+    n_docs = len(archives.read_npz(run / "split.npz", ("train_docs",))["train_docs"])
     n, n_words = len(parent), arrays["phi"].shape[1]
     phi = rng.gamma(0.3, size=(n, n_words)) + 1e-6
     theta = np.zeros((n_docs, n))
@@ -129,8 +129,8 @@ def reshaped(run: Path, parent: list[int], seed: int = 0) -> Path:
         "n_docs": rng.integers(1, 50, n).astype(np.int64),
         "n_tokens": np.full(n, 100.0),
     }
-    files.write_npz(run / "model.npz", own)
-    files.write_csr(run / "theta.npz", sparse.csr_array(theta))
+    archives.write_npz(run / "model.npz", own)
+    archives.write_csr(run / "theta.npz", sparse.csr_array(theta))
     nodes = [{"id": place} for place in range(n)]
     files.write_json(run / "tree.json", {"nodes": nodes})
     (run / "paths.npz").unlink(missing_ok=True)

@@ -12,7 +12,7 @@ import pytest
 from run_files import stop_at
 from scipy import sparse
 
-from hiertopics.base import files
+from hiertopics.base import archives
 from hiertopics.base.errors import RunError
 from hiertopics.runs.rundir import RunDir
 
@@ -24,11 +24,11 @@ Arrays = dict[str, Any]
 def resealed(run: Path, name: str, change: Callable[[Arrays], object]) -> None:
     """Change the arrays of a file of a run, and its seal."""
     path = run / name
-    arrays = files.read_npz(path)
+    arrays = archives.read_npz(path)
     change(arrays)
-    files.write_npz(path, arrays)
+    archives.write_npz(path, arrays)
     manifest = json.loads((run / "manifest.json").read_text())
-    manifest["files"][name] = files.seal(path)
+    manifest["files"][name] = archives.seal(path)
     (run / "manifest.json").write_text(json.dumps(manifest))
 
 
@@ -64,7 +64,7 @@ def test_a_matrix_is_what_its_pointers_say(parts: tuple[Any, ...], what: str) ->
     names = ("a_data", "a_indices", "a_indptr")
     arrays = {name: np.array(part) for name, part in zip(names, parts, strict=True)}
     with pytest.raises(ValueError, match=what):
-        files.unpack_csr("a", arrays | {"a_shape": np.array([2, 3])})
+        archives.unpack_csr("a", arrays | {"a_shape": np.array([2, 3])})
 
 
 @pytest.mark.parametrize("name", ["word_counts", "train_lengths", "scored_data"])
@@ -79,23 +79,23 @@ def test_truth_values_are_no_counts(name: str, copied: Callable[..., Path], call
 
 def test_marks_of_documents_may_be_truth_values() -> None:
     marks = sparse.csr_array(np.array([[True, False], [False, True]]))
-    arrays = files.pack_csr("a", marks)
-    assert files.unpack_csr("a", arrays, marks=True).data.all()
+    arrays = archives.pack_csr("a", marks)
+    assert archives.unpack_csr("a", arrays, marks=True).data.all()
     with pytest.raises(ValueError, match="no numbers"):
-        files.unpack_csr("a", arrays)
+        archives.unpack_csr("a", arrays)
 
 
 def test_a_sound_matrix_is_read() -> None:
     matrix = sparse.csr_array(np.array([[0, 1.5, 0], [2.0, 0, 0]]))
-    assert (files.unpack_csr("a", files.pack_csr("a", matrix)) != matrix).nnz == 0
+    assert (archives.unpack_csr("a", archives.pack_csr("a", matrix)) != matrix).nnz == 0
 
 
 def _checkpoints(run: Path, change: Callable[[Arrays], object]) -> None:
     for path in (run / "checkpoints").iterdir():
-        arrays = files.read_npz(path)
-        del arrays[files.SEAL]
+        arrays = archives.read_npz(path)
+        del arrays[archives.SEAL]
         change(arrays)
-        files.write_npz(path, arrays, sealed=path.name)
+        archives.write_npz(path, arrays, sealed=path.name)
 
 
 def _set(name: str, place: Any, value: Any) -> Callable[[Arrays], None]:
@@ -210,18 +210,18 @@ def test_a_checkpoint_that_was_changed_has_a_broken_seal(fit_tiny: Fit, tmp_path
     overrides = ["output.checkpoint_seconds=0"]
     fit_tiny(run, overrides=overrides, callbacks=[stop_at(4)])
     for path in (run / "checkpoints").iterdir():
-        arrays = files.read_npz(path)
+        arrays = archives.read_npz(path)
         arrays["alpha"] = np.asarray(float(arrays["alpha"]) * 1.5)
-        files.write_npz(path, arrays)
+        archives.write_npz(path, arrays)
     with pytest.raises(RunError, match="its seal is not that of its arrays"):
         fit_tiny(run, overrides=overrides, iterations=8)
 
 
 def _unsealed_checkpoints(run: Path) -> None:
     for path in (run / "checkpoints").iterdir():
-        arrays = files.read_npz(path)
-        del arrays[files.SEAL]
-        files.write_npz(path, arrays)
+        arrays = archives.read_npz(path)
+        del arrays[archives.SEAL]
+        archives.write_npz(path, arrays)
 
 
 def test_a_checkpoint_without_a_seal_is_one_of_an_older_program(
@@ -237,7 +237,7 @@ def test_a_checkpoint_without_a_seal_is_one_of_an_older_program(
     (run / "manifest.json").write_text(json.dumps(manifest))
     fit_tiny(run, overrides=overrides, iterations=8)
     assert json.loads((run / "manifest.json").read_text())["sealed_from"] == 5
-    assert all(files.SEAL in files.read_npz(path) for path in (run / "checkpoints").iterdir())
+    assert all(archives.SEAL in archives.read_npz(path) for path in (run / "checkpoints").iterdir())
     _unsealed_checkpoints(run)
     with pytest.raises(RunError, match="is damaged: it has no seal"):
         fit_tiny(run, overrides=overrides, iterations=9)
@@ -252,10 +252,10 @@ def test_a_flaw_of_the_newest_checkpoint_leads_to_the_one_before(
     fit_tiny(whole, iterations=8, **asked)
     fit_tiny(run, callbacks=[stop_at(4)], **asked)
     path = sorted((run / "checkpoints").iterdir())[-1]
-    arrays = files.read_npz(path)
-    del arrays[files.SEAL]
+    arrays = archives.read_npz(path)
+    del arrays[archives.SEAL]
     _moved(arrays)
-    files.write_npz(path, arrays, sealed=path.name)
+    archives.write_npz(path, arrays, sealed=path.name)
     fit_tiny(run, iterations=8, **asked)
     assert "continuing from iteration 3" in (run / "log.txt").read_text()
     assert (run / "model.npz").read_bytes() == (whole / "model.npz").read_bytes()

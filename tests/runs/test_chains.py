@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from run_files import artefacts, stop_at
 
+from hiertopics.base.archives import read_npz
 from hiertopics.base.errors import UsageError
-from hiertopics.base.files import read_npz
 from hiertopics.contract import registry
 from hiertopics.fitting.diagnostics import diagnose, traces
 from hiertopics.fitting.sampling import split_probability

@@ -13,7 +13,7 @@ import pytest
 from replacing import put_in_place
 from run_files import artefacts, contents, stop_at
 
-from hiertopics.base import files
+from hiertopics.base import archives
 from hiertopics.base.errors import NumericalError, RunError
 from hiertopics.contract import registry
 from hiertopics.fitting import job
@@ -24,10 +24,10 @@ Change = Callable[[dict[str, Any]], Any]
 
 def changed(path: Path, change: Change) -> None:
     """Change the arrays of a checkpoint, and seal them again."""
-    arrays = files.read_npz(path)
-    del arrays[files.SEAL]
+    arrays = archives.read_npz(path)
+    del arrays[archives.SEAL]
     change(arrays)
-    files.write_npz(path, arrays, sealed=path.name)
+    archives.write_npz(path, arrays, sealed=path.name)
 
 
 def _of_other_data(arrays: dict[str, Any]) -> None:

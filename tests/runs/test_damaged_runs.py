@@ -14,8 +14,8 @@ from run_files import artefacts
 from tiny import small_settings
 from unsealed import unsealed
 
+from hiertopics.base.archives import read_npz, write_npz
 from hiertopics.base.errors import RunError
-from hiertopics.base.files import read_npz, write_npz
 from hiertopics.fitting.diagnostics import diagnose
 from hiertopics.runs.rundir import RunDir
 

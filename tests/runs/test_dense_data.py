@@ -12,8 +12,8 @@ from run_files import artefacts, stop_at
 from scipy import sparse
 from unsealed import unsealed
 
+from hiertopics.base.archives import read_npz, write_npz
 from hiertopics.base.errors import DataError, RunError, UsageError
-from hiertopics.base.files import read_npz, write_npz
 from hiertopics.corpus.corpora import dataset
 from hiertopics.runs.newdocs import infer
 from hiertopics.runs.rundir import RunDir

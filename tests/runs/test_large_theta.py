@@ -13,7 +13,7 @@ from scipy import sparse
 from test_altered_arrays import resealed
 from tiny import small_settings
 
-from hiertopics.base import files
+from hiertopics.base import archives
 from hiertopics.base.errors import RunError
 from hiertopics.fitting import driver
 from hiertopics.runs import artifacts, rundir
@@ -30,7 +30,7 @@ def refuse(*_: Any) -> None:
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Treat every theta as a large one, and read a few of its documents at a time."""
-    monkeypatch.setattr(files, "MAPPED", 0)
+    monkeypatch.setattr(archives, "MAPPED", 0)
     monkeypatch.setattr(rundir, "ENTRIES", 20)
 
 
@@ -42,7 +42,7 @@ def test_documents_are_counted_some_at_a_time(
     request.getfixturevalue("large")
     run = RunDir.open(path)
     _ = run.tree, run.split
-    monkeypatch.setattr(files, "_mapped", refuse)
+    monkeypatch.setattr(archives, "_mapped", refuse)
     assert run.supported_tree.branch_docs.tolist() == expected.tolist()
     assert "theta" not in run.__dict__
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from scipy import sparse
 
-from hiertopics.base.files import read_npz, unpack_csr
+from hiertopics.base.archives import read_npz, unpack_csr
 from hiertopics.contract import registry
 from hiertopics.contract.observed import kind_of
 from hiertopics.corpus.data.corpus import Corpus

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics.base import files
+from hiertopics.base import archives
 from hiertopics.base.arrays import F64
 from hiertopics.base.errors import UsageError
 from hiertopics.contract.engine import Workers
@@ -164,7 +164,7 @@ def test_both_scores_stand_side_by_side(run: RunDir) -> None:
     logs = np.log(cached_chances(PitmanYor(a, b), outer))
     rate = float(split.scored.data @ logs) / split.scored.sum()
     assert record["perplexity_with_cache"] == pytest.approx(math.exp(-rate), rel=1e-9)
-    kept = files.read_npz(run.path / "eval" / "completion-cache=True.npz")
+    kept = archives.read_npz(run.path / "eval" / "completion-cache=True.npz")
     assert kept["log_likelihood_with_cache"].sum() == pytest.approx(rate * split.scored.sum())
     assert json.loads((run.path / "eval" / "completion.json").read_text()) == plain
 

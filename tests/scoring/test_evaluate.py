@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics.base import files
+from hiertopics.base import archives
 from hiertopics.base.errors import UsageError
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.holdouts.partition import partition
@@ -90,8 +90,8 @@ def test_full_sees_and_scores_the_same_words(run: RunDir) -> None:
 
 def test_full_can_be_recomputed_from_its_own_file(run: RunDir) -> None:
     record = evaluate(run, protocol="full")
-    arrays = files.read_npz(run.path / "eval" / "full.npz")
-    theta, scored = (files.unpack_csr(name, arrays) for name in ("theta", "scored"))
+    arrays = archives.read_npz(run.path / "eval" / "full.npz")
+    theta, scored = (archives.unpack_csr(name, arrays) for name in ("theta", "scored"))
     assert record["perplexity"] == pytest.approx(by_hand(theta, run.tree.phi, scored), rel=1e-9)
 
 
@@ -135,12 +135,13 @@ def test_tokens_are_scored_under_the_training_theta(sampled: RunDir) -> None:
 def draws_of(run: RunDir) -> list[dict[str, Any]]:
     paths = sorted((run.path / "draws").glob("*.npz"))
     assert len(paths) == 3
-    return [files.read_npz(path) for path in paths]
+    return [archives.read_npz(path) for path in paths]
 
 
 def test_average_scores_the_mean_chance_over_draws(sampled: RunDir) -> None:
     chances = [
-        files.unpack_csr("theta", arrays).toarray() @ arrays["phi"] for arrays in draws_of(sampled)
+        archives.unpack_csr("theta", arrays).toarray() @ arrays["phi"]
+        for arrays in draws_of(sampled)
     ]
     expected = by_hand(np.eye(len(chances[0])), sum(chances) / 3, sampled.split.scored)
     record = evaluate(sampled, average=True)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tag_files import NAMES, fit_tagged, tagged, truth_of, write_tagged
 
-from hiertopics.base import files
+from hiertopics.base import archives
 from hiertopics.base.errors import UsageError
 from hiertopics.contract.engine import Workers
 from hiertopics.corpus.data.corpus import Corpus
@@ -75,7 +75,7 @@ def test_equal_scores_are_ranked_by_lot() -> None:
 @pytest.mark.parametrize("rule", ["mixture", "single", "documents"])
 def test_authors_told_by_words_are_found_and_can_be_recomputed(run: RunDir, rule: str) -> None:
     record = evaluate_task(run, "groups", score=rule)
-    arrays = files.read_npz(
+    arrays = archives.read_npz(
         run.path / "eval" / ("groups.npz" if rule == "documents" else f"groups-score={rule}.npz")
     )
     _, truth = truth_of(run)
@@ -91,7 +91,7 @@ def test_authors_told_by_words_are_found_and_can_be_recomputed(run: RunDir, rule
 def test_training_documents_vote_by_the_affinity_of_their_theta(run: RunDir) -> None:
     """A vote is exp(20 sum of sqrt(theta theta')), over that of the nearest document."""
     evaluate_task(run, "groups")
-    arrays = files.read_npz(run.path / "eval" / "groups.npz")
+    arrays = archives.read_npz(run.path / "eval" / "groups.npz")
     train, _ = truth_of(run)
     new = infer_theta(run, Corpus(run.split.heldout, run.vocab)).theta.toarray()[arrays["docs"]]
     roots = np.sqrt(new), np.sqrt(run.theta.toarray())
@@ -129,7 +129,7 @@ def test_other_backends_score_groups_by_the_mean_of_theta(
     fit_tiny(tmp_path / "hdp", "hdp-pcvb0", 40, corpus=authored, holdout="docs:0.3@1")
     plain = RunDir(tmp_path / "hdp")
     record = evaluate_task(plain, "groups", score="single")
-    arrays = files.read_npz(plain.path / "eval" / "groups-score=single.npz")
+    arrays = archives.read_npz(plain.path / "eval" / "groups-score=single.npz")
     train, _ = truth_of(plain)
     theta = plain.theta.toarray()
     mean = np.array([theta[train[:, g]].mean(axis=0) for g in range(5)])

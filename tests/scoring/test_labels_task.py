@@ -11,7 +11,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from tag_files import NAMES, fit_tagged, tagged, truth_of, write_tagged
 
-from hiertopics.base import files
+from hiertopics.base import archives
 from hiertopics.base.errors import UsageError
 from hiertopics.papers import task_tagging as tagging
 from hiertopics.papers.task_tagging import Tagger, tag_scores
@@ -41,7 +41,7 @@ def run(fit_tiny: Fit, labelled: Path, tmp_path_factory: pytest.TempPathFactory)
 
 def test_labels_told_by_words_are_found_and_can_be_recomputed(run: RunDir) -> None:
     record = evaluate_task(run, "labels")
-    arrays = files.read_npz(run.path / "eval" / "labels.npz")
+    arrays = archives.read_npz(run.path / "eval" / "labels.npz")
     _, truth = truth_of(run)
     assert (arrays["labels"] == truth).all() and arrays["label_names"].tolist() == list(NAMES)
     scores = arrays["scores"]
@@ -104,7 +104,7 @@ def test_a_file_is_labelled_by_name_and_new_labels_come_last(run: RunDir, tmp_pa
     (tmp_path / "new.ldac").write_text("2 12:5 13:4\n1 0:9\n0\n")
     (tmp_path / "new.labels").write_text("eve\nnever ann\n\n")
     record = evaluate_task(run, "labels", corpus=tmp_path / "new.ldac")
-    arrays = files.read_npz(run.path / "eval" / "labels-corpus=new.ldac.npz")
+    arrays = archives.read_npz(run.path / "eval" / "labels-corpus=new.ldac.npz")
     names = arrays["label_names"].tolist()
     assert names == [*NAMES, "never"] and record["n_labels"] == 6
     assert (arrays["scores"][:, 5] == -1).all()

@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 from scipy import sparse
 from task_corpora import communities, graph_of, write_graph
 
-from hiertopics.base import files
+from hiertopics.base import archives
 from hiertopics.base.errors import UsageError
 from hiertopics.base.seeds import derive
 from hiertopics.corpus.holdouts.spec import parse_holdout
@@ -203,7 +203,7 @@ def test_the_score_is_that_of_theta_and_phi_by_hand(run: RunDir) -> None:
     assert record["mean_average_precision"] == pytest.approx(np.mean(by_hand), rel=1e-9)
     error = np.std(by_hand, ddof=1) / math.sqrt(len(by_hand))
     assert record["standard_error"] == pytest.approx(error, rel=1e-9)
-    arrays = files.read_npz(run.path / "eval" / "links.npz")
+    arrays = archives.read_npz(run.path / "eval" / "links.npz")
     assert arrays["average_precision"] == pytest.approx(by_hand, rel=1e-9)
     links = run.split.links
     assert links is not None and (arrays["query"] == links.query).all()

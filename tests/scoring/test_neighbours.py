@@ -16,7 +16,7 @@ from scipy import sparse
 from task_corpora import LABELS, write_labelled
 from tiny import counts_in
 
-from hiertopics.base import files
+from hiertopics.base import archives
 from hiertopics.base.errors import UsageError
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.formats.source import Source
@@ -174,8 +174,8 @@ def test_the_record_has_the_keys_of_the_interface_and_is_kept(run: RunDir) -> No
 
 def test_a_stranger_can_recompute_the_accuracy(run: RunDir) -> None:
     record = evaluate_task(run, "neighbours", k=3)
-    arrays = files.read_npz(run.path / "eval" / "neighbours-k=3.npz")
-    theta = files.unpack_csr("theta", arrays).toarray()
+    arrays = archives.read_npz(run.path / "eval" / "neighbours-k=3.npz")
+    theta = archives.unpack_csr("theta", arrays).toarray()
     label, known = arrays["label"], arrays["train_label"]
     distances = [[hellinger(row, other) for other in run.theta.toarray()] for row in theta]
     voted = [vote_by_hand(row, known, 3) for row in distances]

@@ -33,7 +33,7 @@ WINGS = {
         ("axes", "made", "room", "stretches"),
         ("seeds", "visible"),
         ("files", "saying", "units"),
-        ("plugins", "progress"),
+        ("archives", "plugins", "progress"),
     ),
     "corpus": (("data",), ("formats", "holdouts"), ("corpora",)),
     "contract": (
@@ -297,6 +297,7 @@ def test_the_compiler_is_reached_through_one_door() -> None:
             "corpus.holdouts",
             (
                 "corpus.data",
+                "base.archives",
                 "base.axes",
                 "base.errors",
                 "base.files",

@@ -15,9 +15,9 @@ from sklearn.metrics import adjusted_rand_score
 from stepping import advance, at, begin
 
 from benchmarks.tree_distance import correlation, edges_between, lineage
+from hiertopics.base.archives import read_npz
 from hiertopics.base.arrays import I64
 from hiertopics.base.errors import DataError, UsageError
-from hiertopics.base.files import read_npz
 from hiertopics.contract.model import Settings, Sizes
 from hiertopics.corpus.data.vectors import Vectors, default_columns
 from hiertopics.families.tssb import binary, binary_kernels, trees

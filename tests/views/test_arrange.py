@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from hiertopics.base.archives import read_npz
 from hiertopics.base.arrays import F64, Bools
 from hiertopics.base.errors import UsageError
-from hiertopics.base.files import read_npz
 from hiertopics.corpus.data.arranging import NOTE, arrange, banded, contexts
 from hiertopics.corpus.data.membership import documents_with
 from hiertopics.corpus.data.tree import NODE, OUTSIDE, OWN, ROOT, Tree

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from hiertopics.base import files
+from hiertopics.base import archives
 from hiertopics.base.arrays import F64, I64
 from hiertopics.base.errors import DataError, RunError
 from hiertopics.base.stretches import rows_of
@@ -204,13 +204,13 @@ def _json(path: Path) -> Parts:
 
 def _npz(path: Path) -> Parts:
     try:
-        arrays = files.read_npz(path)
+        arrays = archives.read_npz(path)
     except RunError as error:
         raise DataError(path, str(error)) from error
     found: Parts = {n: array for n, array in arrays.items() if not n.startswith("theta_")}
     if "theta_indptr" in arrays:
         try:
-            found["theta"] = files.unpack_csr("theta", arrays, marks=True)
+            found["theta"] = archives.unpack_csr("theta", arrays, marks=True)
         except (KeyError, ValueError, TypeError) as error:
             raise DataError(path, f"theta_* is no CSR matrix: {error}") from error
     return found

@@ -24,7 +24,7 @@ import msgspec
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from hiertopics.base import files
+from hiertopics.base import archives, files
 from hiertopics.base.arrays import I64, Bools
 from hiertopics.base.errors import DamagedError, DataError, HiertopicsError, UsageError
 from hiertopics.base.room import Room
@@ -127,11 +127,11 @@ def _vocab(path: Path) -> tuple[str, ...]:
 
 def _tags(path: Path) -> dict[str, Tags]:
     """Return the groups and the labels of a folder of shards, as far as it has them."""
-    arrays = files.read_npz(path / "tags.npz")
+    arrays = archives.read_npz(path / "tags.npz")
     found = {}
     for noun in TAGS:
         if f"{noun}_names" in arrays:
-            members = files.unpack_csr(noun, arrays, marks=True)
+            members = archives.unpack_csr(noun, arrays, marks=True)
             names = unpack_names(f"{noun}_names", arrays)
             require_names(names, noun.removesuffix("s"))
             found[noun] = Tags(members, names)
@@ -373,10 +373,10 @@ def _write_sides(folder: Path, facts: CorpusFacts) -> None:
     for name in TAGS:
         tags: Tags | None = getattr(facts, name)
         if tags is not None:
-            arrays |= files.pack_csr(name, tags.members)
+            arrays |= archives.pack_csr(name, tags.members)
             arrays |= pack_names(f"{name}_names", tags.names)
     if arrays:
-        files.write_npz(folder / "tags.npz", arrays)
+        archives.write_npz(folder / "tags.npz", arrays)
 
 
 def require_place(path: Path) -> None:

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics.base import seeds
+from hiertopics.base.archives import pack_csr, unpack_csr
 from hiertopics.base.arrays import I32, I64, Bools
 from hiertopics.base.axes import require_below, require_whole
 from hiertopics.base.errors import DataError
-from hiertopics.base.files import pack_csr, unpack_csr
 from hiertopics.base.stretches import ends_of, rows_of
 from hiertopics.corpus.data.corpus import Corpus
 

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics.base import seeds
+from hiertopics.base.archives import pack_csr, unpack_csr
 from hiertopics.base.arrays import I64
 from hiertopics.base.axes import require_below, require_numbers, require_whole
 from hiertopics.base.errors import DataError, UsageError
-from hiertopics.base.files import pack_csr, unpack_csr
 from hiertopics.corpus.data import Bags, Corpus, Shelf, Tags, Vectors
 from hiertopics.corpus.data.names import pack_names, unpack_names
 from hiertopics.corpus.holdouts.links import Links, withhold_links

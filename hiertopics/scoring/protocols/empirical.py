@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import logsumexp
 
-from hiertopics.base import files, seeds
+from hiertopics.base import archives, seeds
 from hiertopics.base.arrays import F32, F64, I64
 from hiertopics.base.errors import UsageError
 from hiertopics.contract import Components, Settings, registry
@@ -132,7 +132,7 @@ def _result(
         "n_draws": request.run.n_draws,
         "seed": options.seed,
     }
-    arrays = {**files.pack_csr("scored", job.scored), "log_likelihood": per_doc}
+    arrays = {**archives.pack_csr("scored", job.scored), "log_likelihood": per_doc}
     return HeldoutResult(metrics, job.split, arrays | {"log_likelihood_by_block": by_block})
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import logsumexp
 
-from hiertopics.base import files
+from hiertopics.base import archives
 from hiertopics.base.arrays import F64
 from hiertopics.base.errors import UsageError
 from hiertopics.contract import PathMixture, Posterior, Settings, registry
@@ -339,7 +339,7 @@ def _result(
         "unknown_tokens": job.unknown_tokens,
         "unseen_tokens": int(job.scored.data[unseen].sum()),
     }
-    arrays = files.pack_csr("theta", placed.theta) | files.pack_csr("scored", job.scored)
+    arrays = archives.pack_csr("theta", placed.theta) | archives.pack_csr("scored", job.scored)
     return HeldoutResult(metrics, job.split, arrays | {"log_likelihood": per_doc} | (more or {}))
 
 
@@ -377,5 +377,5 @@ def density(request: Request, options: DensityOptions) -> HeldoutResult:
         "standard_error": float(spread / rows.n_docs),
         "n_docs": rows.n_docs,
     }
-    arrays = files.pack_csr("scored", sparse.csr_array(rows.rows))
+    arrays = archives.pack_csr("scored", sparse.csr_array(rows.rows))
     return HeldoutResult(metrics, code, arrays | {"log_density": log_density}, of_words=False)
