@@ -242,6 +242,13 @@ class DataConfig(
             "without navigation, side bars and footer."
         ),
     ] = "all"
+    markup: Annotated[
+        Literal["all", "text"],
+        Meta(
+            description="Folders of .md and .rst files: read all of a file, or its text alone, "
+            "without names of directives and roles, addresses of links and comments."
+        ),
+    ] = "all"
     lowercase: Annotated[bool, Meta(description="Raw text: convert all letters to lower case.")] = (
         True
     )

@@ -135,6 +135,14 @@ def settings_of(advice: tuple[Advice, ...]) -> dict[str, object]:
     return {one.key: one.value for one in advice if one.key is not None}
 
 
+def advise_on_marks(read: bool) -> tuple[Advice, ...]:
+    """Return advice on files of Markdown and reStructuredText that are read with their marks."""
+    if not read:
+        return ()
+    what = "names of directives and roles, and addresses of links, are read as words"
+    return (Advice(what, "markup", "text"),)
+
+
 def _script(corpus: Corpus) -> tuple[Advice, ...]:
     """Return the advice on texts that are not cut into words."""
     if len(unparted(corpus.vocab)) < UNPARTED_SHARE * corpus.n_words:

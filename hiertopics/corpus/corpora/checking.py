@@ -13,12 +13,19 @@ from msgspec import structs
 
 from hiertopics.base.errors import DataError, UsageError
 from hiertopics.corpus.corpora import dataset, inmemory
-from hiertopics.corpus.corpora.advising import Advice, advise, advise_on_lines, settings_of
+from hiertopics.corpus.corpora.advising import (
+    Advice,
+    advise,
+    advise_on_lines,
+    advise_on_marks,
+    settings_of,
+)
 from hiertopics.corpus.corpora.section import data_section
 from hiertopics.corpus.data import Corpus, Vectors
 from hiertopics.corpus.data.shape import marks_of, shape_of
 from hiertopics.corpus.formats.guesses import settings_found
-from hiertopics.corpus.formats.plaintexts import holds_pages
+from hiertopics.corpus.formats.markup import MARKED
+from hiertopics.corpus.formats.plaintexts import HTML, holds
 from hiertopics.corpus.formats.reading import read_counts, read_resolved, resolve
 from hiertopics.corpus.formats.records import records
 from hiertopics.corpus.formats.sidefiles import read_tags, read_vocabulary
@@ -167,10 +174,13 @@ def advice_for(corpus: Corpus | Vectors, source: Source) -> tuple[Advice, ...]:
         return ()
     raw = FORMATS[str(source.format)].text
     text = raw and source.tokenizer is None
-    whole_pages = source.format == FOLDER and source.html == "all" and holds_pages(source.path)
+    folder = source.format == FOLDER
+    whole_pages = folder and source.html == "all" and holds(source.path, HTML)
+    marks = folder and source.markup == "all" and holds(source.path, MARKED)
     again = raw and (source.path.is_file() or source.path.is_dir())
     lines = advise_on_lines((one.text for one in records(source)), corpus.n_docs) if again else ()
-    return (*lines, *advise(corpus, text=text, whole_pages=whole_pages))
+    found = advise(corpus, text=text, whole_pages=whole_pages)
+    return (*advise_on_marks(marks), *lines, *found)
 
 
 def _as_given(problem: DataError, path: Path, config: DataConfig) -> DataError:

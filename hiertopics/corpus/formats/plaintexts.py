@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -12,11 +12,12 @@ from hiertopics.base.errors import DataError, UsageError
 from hiertopics.base.visible import in_letters
 from hiertopics.corpus.formats.counting import shown
 from hiertopics.corpus.formats.html import main_text_of_html, text_of_html
+from hiertopics.corpus.formats.markup import MARKED
 from hiertopics.corpus.formats.opening import ENCODING, MIXED, lines, text_rows
 from hiertopics.corpus.formats.source import FOLDER, Source
 
 HTML = (".html", ".htm")
-SUFFIXES = ((".txt",), (*HTML, ".md", ".rst"))
+SUFFIXES = ((".txt",), (*HTML, *MARKED))
 """Suffixes of texts in a folder; the second group counts if no file has a suffix of the first."""
 NOT_READ = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".pdf", ".docx", ".gz")
 """Suffixes of files that may hold documents, too, but are not read in a folder of texts."""
@@ -45,6 +46,7 @@ def _folder(source: Source) -> Iterator[Record]:
     _refuse_fields(source, "a folder of text files")
     found = {path.relative_to(source.path).as_posix(): path for path in texts_in(source.path)}
     text_of_page = main_text_of_html if source.html == "main" else text_of_html
+    text_of = dict.fromkeys(HTML, text_of_page) | (MARKED if source.markup == "text" else {})
     names = sorted(found)
     for place, name in enumerate(names):
         if not found[name].is_file():  # a pipe or a device may never end
@@ -56,7 +58,7 @@ def _folder(source: Source) -> Iterator[Record]:
             later = [found[name] for name in names[place + 1 :]]
             raise _of_all_files(error, source, [found[name], *later], len(names)) from None
         called = in_letters(name.removesuffix(suffix))
-        yield Record(text_of_page(text) if suffix in HTML else text, called)
+        yield Record(text_of.get(suffix, str)(text), called)
 
 
 def _of_all_files(
@@ -118,9 +120,9 @@ PLAIN = {FOLDER: _folder, "lines": _line_records, "paragraphs": _paragraph_recor
 """Forms without fields, and what reads them."""
 
 
-def holds_pages(folder: Path) -> bool:
-    """Tell whether a folder's documents are HTML pages, some of them. Raises as ``texts_in``."""
-    return any(path.suffix in HTML for path in texts_in(folder))
+def holds(folder: Path, suffixes: Collection[str]) -> bool:
+    """Tell whether a document of a folder has one of the suffixes. Raises as ``texts_in``."""
+    return any(path.suffix in suffixes for path in texts_in(folder))
 
 
 def texts_in(folder: Path) -> list[Path]:

@@ -93,6 +93,10 @@ def _refuse_contradictions(source: Source, name: str) -> None:
         raise UsageError(f"delimiter is for csv files, but {source.path} is read as {name}")
     if source.html != "all" and name != FOLDER:
         raise UsageError(f"html is for folders of pages, but {source.path} is read as {name}")
+    if source.markup != "all" and name != FOLDER:
+        raise UsageError(
+            f"markup is for folders of .md and .rst files, but {source.path} is read as {name}"
+        )
     if source.encoding is not None and name == "parquet":
         raise UsageError(f"{source.path} is a parquet file, whose texts need no encoding")
     if source.groups is not None and source.group_field is not None:
