@@ -110,7 +110,7 @@ def test_new_texts_are_cut_like_those_of_the_run(call: Callable[..., Any], tmp_p
     assert done.code == 0 and " 0 unknown tokens" in done.err
     (tmp_path / "b.jsonl").write_text('{"text": "york of new york"}\n')
     done = call("infer", "run", "b.jsonl", "-o", "b.csv")
-    assert "1 documents, 1 tokens, 1 unknown tokens skipped" in done.err
+    assert "1 document, 1 token, 1 unknown token skipped" in done.err
     assert "no word that the run knows" not in done.err
 
 

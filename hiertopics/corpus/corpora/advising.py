@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hiertopics.base.arrays import I64
+from hiertopics.base.units import many
 from hiertopics.base.visible import visible
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.languages import COMMON, language_of, script_of, unparted
@@ -107,7 +108,7 @@ def advise_on_lines(texts: Iterable[str], n_docs: int) -> tuple[Advice, ...]:
         for line in repeated[:EXAMPLES]
     ]
     told = ", ".join(quoted) + ", ..." * (len(repeated) > EXAMPLES)
-    what = f"{_many(len(repeated), 'line')} in more than {LIMIT:.0%} of the documents ({told})"
+    what = f"{many(len(repeated), 'line')} in more than {LIMIT:.0%} of the documents ({told})"
     return (Advice(what, "max_df", LIMIT),)
 
 
@@ -184,7 +185,7 @@ def _common_words(corpus: Corpus, order: I64) -> list[Advice]:
         words = [corpus.vocab[word] for word in everywhere]
         share = corpus.word_counts[everywhere].sum() / corpus.n_tokens
         what = (
-            f"{_many(len(words), 'word')} in at least {EVERYWHERE:.0%} of the documents "
+            f"{many(len(words), 'word')} in at least {EVERYWHERE:.0%} of the documents "
             f"({_listed(words)}), {share:.0%} of all tokens"
         )
         advice.append(Advice(what, "max_df", LIMIT))
@@ -235,7 +236,7 @@ def _giants(corpus: Corpus) -> list[Advice]:
     names = [f"document {doc + 1}" if ids is None else visible(ids[doc]) for doc in longest]
     return [
         Advice(
-            f"{_many(n_longest, 'document')} of {corpus.n_docs} with {share:.0%} of the tokens "
+            f"{many(n_longest, 'document')} of {corpus.n_docs} with {share:.0%} of the tokens "
             f"({_listed(names)}), which will rule the tree; split them, move them away, or set "
             "data.repeat_cap=3"
         )
@@ -266,10 +267,6 @@ def _repeated(corpus: Corpus) -> list[Advice]:
         return []
     what = f"{n_repeated} of {corpus.n_docs} documents have exactly the words of an earlier one"
     return [Advice(f"{what}; take the copies out, or they count as often as they stand there")]
-
-
-def _many(number: int, noun: str) -> str:
-    return f"{number} {noun}" + "s" * (number != 1)
 
 
 def _listed(words: list[str]) -> str:
