@@ -201,14 +201,15 @@ class NodeNumber(click.IntRange):
     def __init__(self) -> None:
         super().__init__(min=0)
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number of a node that is given by it, by its name or by words of its name."""
         path = None if ctx is None else ctx.params.get("run")
         if path is not None and isinstance(value, str) and not _is_whole(value):
             from hiertopics.cli.options import named_node
             from hiertopics.runs.rundir import RunDir
 
-            return named_node(RunDir.open(path), value)
+            run = RunDir(path)
+            return named_node(run, value) if run.exists else value  # the command refuses the path
         return super().convert(value, param, ctx)
 
     def shell_complete(
