@@ -302,6 +302,8 @@ def test_commands_of_the_first_tree_name_their_runs(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "first-tree.md").read_text(encoding="utf-8")
     views = ("show-tree", "docs", "topics", "export", "report", "eval", "infer")
     script = "\n".join(fences(text, "bash")).replace("mkdir new\n", "")
-    words = commands(script.replace("> new/maps.txt", "").replace("cat new/maps.txt |", ""), tmp_path)
+    words = commands(
+        script.replace("> new/maps.txt", "").replace("cat new/maps.txt |", ""), tmp_path
+    )
     shown = [given for given in words if given[0] in views]
     assert shown and [given for given in shown if not given[1].startswith("runs/")] == []
