@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from hiertopics.runs.rundir import RunDir
     from hiertopics.views.render.records import Grid
 
+WIDE = 100
+"""Columns of a terminal from which on lines of a tree have all their numbers."""
+
 MOST_CHANGES = 3
 """Nodes with another number that a message lists."""
 F = TypeVar("F", bound=Callable[..., Any])
@@ -329,6 +332,13 @@ def put_lines(lines: Iterable[Line], *, err: bool = False) -> None:
         click.echo(plain(lines), nl=False, err=True, color=True)
     else:
         put(plain(lines), nl=False)
+
+
+def is_narrow(*, err: bool = False) -> bool:
+    """Tell whether stdout or stderr is a terminal on which long numbers leave names no room."""
+    import shutil
+
+    return (sys.stderr if err else sys.stdout).isatty() and shutil.get_terminal_size()[0] < WIDE
 
 
 @contextmanager

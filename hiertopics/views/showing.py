@@ -188,13 +188,15 @@ def show_tree(
     return text + plain(_groups(target, view)) if format == "text" else text
 
 
-def tree_on_screen(run: RunDir, request: TreeRequest) -> tuple[list[Line], int]:
+def tree_on_screen(
+    run: RunDir, request: TreeRequest, *, is_narrow: bool = False
+) -> tuple[list[Line], int]:
     """Return the lines of a tree as they suit a screen, and the fewest documents of their nodes."""
     tree, view = _viewed(run, request, "text")
     fewest = request.fewest
     if fewest is None and request.supported is not None:
         fewest = _least_shown(run, request, "text", view.depth)
-    view = for_reading(tree, view, fewest)
+    view = for_reading(tree, view, fewest)._replace(is_narrow=is_narrow)
     return [*to_lines(tree, run.vocab, view), *_groups(run, view)], view.min_docs
 
 

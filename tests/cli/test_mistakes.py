@@ -13,8 +13,6 @@ from typing import Any
 
 import pytest
 
-from hiertopics.runs.rundir import RunDir
-
 Call = Callable[..., Any]
 
 TREE = "hlda-variational"

@@ -7,14 +7,20 @@ import re
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from hiertopics.base.visible import SENTENCE, Span, plain, steady, visible
+from hiertopics.cli.options import is_narrow
+from hiertopics.corpus.data.tree import NodeSupport
+from hiertopics.runs.rundir import RunDir
 from hiertopics.views.render.records import Grid, to_table
 from hiertopics.views.render.screen import pieces, show_lines, show_table
+from hiertopics.views.showing import TreeRequest, tree_on_screen
 
 WIDTH = 40
 LOOKS = re.compile("\x1b\\[[0-9;]*m")
@@ -157,3 +163,24 @@ def test_letters_are_told_from_what_they_would_write_out(terminal: Terminal) -> 
         show_table(grid)
     for shown in (str(grid), LOOKS.sub("", terminal.getvalue())):
         assert [line.split()[0] for line in shown.splitlines()[-2:]] == [r"\\x1b", r"\x1b"]
+
+
+def test_names_have_half_of_a_narrow_terminal(
+    finished: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, terminal: Terminal
+) -> None:
+    """And lines of a wide one, and of a pipe, have all their numbers."""
+    run = RunDir(finished("nhdp-variational"))
+    value = np.where(run.tree.parent == -1, np.nan, 0.28)
+    tree = replace(run.tree, transfer=NodeSupport(value, None, how="20 resamples"))
+    monkeypatch.setitem(run.__dict__, "supported_tree", tree)
+
+    def head(columns: int) -> str:
+        monkeypatch.setenv("COLUMNS", str(columns))
+        lines, _ = tree_on_screen(run, TreeRequest(), is_narrow=is_narrow())
+        (line,) = (line for line in plain(lines).splitlines() if "[1]" in line)
+        return line[: line.index(run.vocab[run.tree.top_words(1, 1)[0]])]
+
+    assert not is_narrow()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    assert len(head(80)) <= 36 and head(80).endswith(" docs  28% back  ")
+    assert head(120).endswith(" docs  support 0.28  ")
