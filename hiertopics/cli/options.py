@@ -343,13 +343,7 @@ def is_narrow(*, err: bool = False) -> bool:
 
 @contextmanager
 def going_on(name: str) -> Iterator[None]:
-    """Show the progress of a view on a terminal: the view of a large run takes seconds.
-
-    Without a terminal nothing is imported.
-    """
-    if not sys.stderr.isatty():
-        yield
-        return
+    """Show that a view goes on: that of a large run takes seconds."""
     from hiertopics.base.progress import watched
 
     with watched(name):

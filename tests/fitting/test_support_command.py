@@ -58,7 +58,9 @@ def test_support_is_written_beside_the_tree(backend: str, copied: Copied) -> Non
 @pytest.mark.slow
 def test_it_goes_on_where_it_stopped(copied: Copied, monkeypatch: pytest.MonkeyPatch) -> None:
     path = copied("hlda-variational")
-    whole = support(path, 3, say=quiet)
+    said: list[str] = []
+    whole = support(path, 3, say=said.append)
+    assert said[:3] == [f"resample {number} of 3 done" for number in (1, 2, 3)]
     for kept in (path / "support").glob("0002-*.npz"):
         kept.unlink()
     made: list[int] = []
