@@ -105,7 +105,7 @@ def test_of_many_values_the_commonest_are_compared(
 ) -> None:
     monkeypatch.chdir(folder)
     monkeypatch.setattr(bycolumn, "MOST_VALUES", 3)
-    names = "faaaabbbcce"
+    names = "aaaabbbccef"
     (folder / "by").write_text("".join(f"{names[doc % 11]}\n" for doc in range(N)))
     done = call("topics", "run", "--by", "author", "--side", "author=by", "--json")
     assert done.code == 0
