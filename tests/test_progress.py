@@ -17,7 +17,7 @@ from numba.core.errors import TypingError
 from hiertopics.base import progress
 from hiertopics.base.compiling import tell_of_compiling, told_of_compiling
 from hiertopics.base.errors import UsageError
-from hiertopics.base.progress import Estimate, Progress, format_rest
+from hiertopics.base.progress import Estimate, Progress, format_rest, watched
 from hiertopics.cli import main
 from hiertopics.numeric.jit import RARELY, kernel
 
@@ -163,3 +163,30 @@ def test_a_short_fit_is_not_estimated_on_a_line_of_its_own() -> None:
 )
 def test_what_nobody_knows_exactly_is_rounded(seconds: float, told: str) -> None:
     assert format_rest(seconds) == told
+
+
+def test_what_lasts_says_in_a_file_that_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "WAITS", (0.05, 600.0))
+    with redirect_stderr(io.StringIO()) as said:
+        with watched("placing"):
+            time.sleep(0.3)
+        with watched("reading"):
+            pass
+    assert said.getvalue() == "placing: 0s so far\n"
+
+
+@pytest.mark.parametrize("stream", [Terminal, io.StringIO])
+def test_the_last_step_of_a_start_is_said(
+    stream: type[io.StringIO], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not counted, and took a third of a start that stood at 99%."""
+    monkeypatch.setattr(progress, "WAITS", (0.05, 600.0))
+    with redirect_stderr(stream()) as said:
+        with Progress(shown=True).phase("starting", waits_at_end=True) as report:
+            for done in (0, 50, 98, 99):
+                report(done, 100)
+            time.sleep(0.3)
+        with Progress(shown=True).phase("starting") as report:
+            report(99, 100)
+    assert said.getvalue().count("starting: the last step") == 1 or stream is Terminal
+    assert "starting: the last step" in said.getvalue()

@@ -1,8 +1,8 @@
 """Progress on stderr while a command works: its phase, how far it is, the time left.
 
 On a terminal and in a notebook a line lives while a phase does; where stderr is a file, lines of
-phases that count stand ten seconds apart, and the others say nothing. Whoever waits for kernels
-that are compiled is told so, once.
+phases that count stand ten seconds apart, and the others say after ``WAITS`` that they go on.
+Whoever waits for kernels that are compiled is told so, once.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from itertools import cycle
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from itertools import chain, cycle, repeat
 from typing import Any
 
 from hiertopics.base.compiling import told_of_compiling
@@ -29,6 +29,12 @@ KNOWN_AFTER = 3
 
 LONG = 60.0
 """Seconds of a fit above which the estimate is also said on a line of its own."""
+
+WAITS = (5.0, 30.0, 120.0)
+"""Seconds after which a phase without counts says that it goes on; then every so many more."""
+
+NEARLY, LAST = 0.98, "the last step"
+"""The counted share of a phase from which on its rest is waited for, and what that is called."""
 
 COUNTED = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}{postfix}]"
 WAITED = "{desc} {elapsed}"
@@ -59,24 +65,39 @@ class Progress:
             _bars().write(steady(line), file=sys.stderr)
 
     @contextmanager
-    def phase(self, name: str) -> Iterator[Callable[[int, int], None]]:
-        """Show that a phase goes on; yield a function that tells how many of how many are done."""
+    def phase(
+        self, name: str, *, waits_at_end: bool = False
+    ) -> Iterator[Callable[[int, int], None]]:
+        """Show that a phase goes on; yield a function that tells how many of how many are done.
+
+        waits_at_end: its last step, which is not counted, may take long.
+        """
         self._phase = name
         self._open()
 
-        def report(done: int, total: int) -> None:
-            if self._bar is None or self._bar.total is None:
-                self._close()
-                self._open(total=total, initial=done)
-            else:
-                self._bar.update(done - self._bar.n)
+        with ExitStack() as rest:
 
-        try:
-            with told_of_compiling(self._tell_of_compiling):
-                yield report
-        finally:
-            self._close()
-            self._phase = ""
+            def report(done: int, total: int) -> None:
+                if self._phase != name:
+                    return  # its rest goes on
+                if self._bar is None or self._bar.total is None:
+                    self._close()
+                    self._open(total=total, initial=done)
+                else:
+                    self._bar.update(done - self._bar.n)
+                if waits_at_end and done >= NEARLY * total:
+                    self._close()
+                    self._phase = f"{name}: {LAST}"
+                    self._open()
+                    if self.shown and not _lively():
+                        rest.enter_context(said_if_long(self._phase))
+
+            try:
+                with told_of_compiling(self._tell_of_compiling):
+                    yield report
+            finally:
+                self._close()
+                self._phase = ""
 
     def note(self, words: str) -> None:
         """Put something beside the count, at its next change."""
@@ -134,8 +155,32 @@ def said(line: str) -> None:
 
 
 def watched(name: str) -> AbstractContextManager[object]:
-    """Show, only on a terminal, that a command without counts goes on, and its present work."""
-    return Progress(shown=_lively()).phase(name)
+    """Show that a command without counts goes on, and its present work: in a file only if it lasts.
+
+    Nothing is imported where stderr is a file.
+    """
+    is_lively = sys.stderr.isatty() or "ipykernel" in sys.modules
+    return Progress(shown=_lively()).phase(name) if is_lively else said_if_long(name)
+
+
+@contextmanager
+def said_if_long(name: str) -> Iterator[None]:
+    """Write a line on stderr after each of ``WAITS`` that something goes on."""
+    over, began = threading.Event(), time.perf_counter()
+
+    def say() -> None:
+        waits = chain(WAITS, repeat(WAITS[-1]))
+        while not over.wait(next(waits)):
+            spent = format_duration(round(time.perf_counter() - began))
+            print(f"{steady(name)}: {spent} so far", file=sys.stderr, flush=True)
+
+    thread = threading.Thread(target=say, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 class Estimate:

@@ -62,3 +62,8 @@ def format_bytes(n: int) -> str:
     while size >= 1023.95 and power < len(_UNITS) - 1:  # it would be rounded to 1024.0
         size, power = size / 1024, power + 1
     return f"{size:.1f} {_UNITS[power]}"
+
+
+def many(number: int, noun: str) -> str:
+    """Return a number with its noun, as ``1 document`` or ``3 documents``."""
+    return f"{number} {noun}" + "s" * (number != 1)

@@ -18,6 +18,7 @@ from hiertopics.cli.options import (
     json_option,
     naming_option,
     needed_run_argument,
+    node_of_newest,
     put,
     put_made,
     put_records,
@@ -76,6 +77,7 @@ def label_command(
 ) -> int:
     """Give a NODE of RUN a NAME; without NODE list the labels of RUN.
 
+    NODE is a number, a name, or words of a name.
     RUN is by default the newest under runs/. An empty NAME removes the name. Labels stand in the
     run's labels.csv, which the page of report can save, too; every view shows them.
     """
@@ -89,11 +91,13 @@ def label_command(
         if words_by is not None:
             raise click.UsageError("--words-by has no meaning with --with")
         return _label_with(chosen_run(run), command, depth, overwrite, listed, form)
-    from hiertopics.views.labelling import label
+    from hiertopics.views.labelling import label, meant
 
-    if run is not None and name is None and is_node(run):
-        run, node, name = None, run, node
+    if run is not None and name is None and (found := node_of_newest(run)) is not None:
+        run, node, name = None, str(found), node
     target = chosen_run(run)
+    if node is not None:
+        node = str(meant(target, node))
     records = label(target, node, name, hide=hide, note=note, words_by=words_by)
     if listed:
         records = label(target, words_by=words_by)

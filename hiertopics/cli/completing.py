@@ -191,20 +191,25 @@ class RunFolder(click.Path):
         return offered or [CompletionItem(incomplete, type="dir")]
 
 
+def _is_whole(value: str) -> bool:
+    return value.removeprefix("-").isdigit()
+
+
 class NodeNumber(click.IntRange):
-    """The number of a node of the run that precedes it on the command line."""
+    """A node of the run that precedes it on the command line, as its number."""
 
     def __init__(self) -> None:
         super().__init__(min=0)
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the number; a word is refused with the numbers of nodes that have it."""
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number of a node that is given by it, by its name or by words of its name."""
         path = None if ctx is None else ctx.params.get("run")
-        if path is not None and isinstance(value, str) and value[:1].isalpha():
+        if path is not None and isinstance(value, str) and not _is_whole(value):
+            from hiertopics.cli.options import named_node
             from hiertopics.runs.rundir import RunDir
-            from hiertopics.views.labelling import no_number
 
-            self.fail(no_number(RunDir.open(path), value), param, ctx)
+            run = RunDir(path)
+            return named_node(run, value) if run.exists else value  # the command refuses the path
         return super().convert(value, param, ctx)
 
     def shell_complete(

@@ -20,6 +20,7 @@ from hiertopics.cli.options import (
     config_option,
     corpus_options,
     corpus_settings,
+    is_narrow,
     json_option,
     memory_option,
     needed_run_argument,
@@ -199,7 +200,8 @@ def _show(result: Any, price: Any) -> None:
     note = support_sentence(tree, view.depth, hidden_nodes(tree, view.labels))
     # The sentence is told below, where it does not scroll away.
     shown = in_order(without_sentence(tree), run.vocab)
-    put_lines(to_lines(shown, run.vocab, for_reading(tree, view), SHOWN_LINES), err=True)
+    view = for_reading(tree, view)._replace(is_narrow=is_narrow(err=True))
+    put_lines(to_lines(shown, run.vocab, view, SHOWN_LINES), err=True)
     spent = format_duration(run.manifest["wall_seconds"])
     tell(
         f"{result.status}: {len(tree.shown)} nodes after {result.iterations} iterations, {spent}; "

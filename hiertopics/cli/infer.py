@@ -82,9 +82,7 @@ def infer_command(run: str | None, corpus: str | None, **options: Any) -> int:
     }
     output = options["output"]
     if not as_json or output is None:
-        told = "{n_docs} documents, {n_tokens} tokens, {unknown_tokens} unknown tokens skipped"
-        why = "; the run has no word for them: new ones, rare ones, stop words"
-        tell(told.format_map(sizes) + why * (found.unknown_tokens > 0))
+        tell(_sizes_told(sizes))
     if output is None:
         _show(target, found, options["words_by"], as_json)
     elif as_json:
@@ -92,6 +90,16 @@ def infer_command(run: str | None, corpus: str | None, **options: Any) -> int:
     else:
         put(output)
     return 0
+
+
+def _sizes_told(sizes: dict[str, int]) -> str:
+    """Return how many documents were placed, by how many words."""
+    from hiertopics.base.units import many
+
+    docs, known = many(sizes["n_docs"], "document"), many(sizes["n_tokens"], "token")
+    unknown = sizes["unknown_tokens"]
+    why = " (new or rare words; stop words do not count)" if unknown else ""
+    return f"{docs}, {known}, {many(unknown, 'unknown token')} skipped{why}"
 
 
 def _placed(

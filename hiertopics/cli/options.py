@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from hiertopics.runs.rundir import RunDir
     from hiertopics.views.render.records import Grid
 
+WIDE = 100
+"""Columns of a terminal from which on lines of a tree have all their numbers."""
+
 MOST_CHANGES = 3
 """Nodes with another number that a message lists."""
 F = TypeVar("F", bound=Callable[..., Any])
@@ -341,15 +344,16 @@ def put_lines(lines: Iterable[Line], *, err: bool = False) -> None:
         put(plain(lines), nl=False)
 
 
+def is_narrow(*, err: bool = False) -> bool:
+    """Tell whether stdout or stderr is a terminal on which long numbers leave names no room."""
+    import shutil
+
+    return (sys.stderr if err else sys.stdout).isatty() and shutil.get_terminal_size()[0] < WIDE
+
+
 @contextmanager
 def going_on(name: str) -> Iterator[None]:
-    """Show the progress of a view on a terminal: the view of a large run takes seconds.
-
-    Without a terminal nothing is imported.
-    """
-    if not sys.stderr.isatty():
-        yield
-        return
+    """Show that a view goes on: that of a large run takes seconds."""
     from hiertopics.base.progress import watched
 
     with watched(name):
@@ -445,10 +449,43 @@ def _why_no_model(run: RunDir) -> str:
 
 
 def newest_node(run: str | None, node: int | None) -> tuple[str | None, int | None]:
-    """Return RUN and NODE as they were meant: a number alone is a node of the newest run."""
-    if run is not None and node is None and is_node(run):
-        return None, int(run)
-    return run, node
+    """Return RUN and NODE as they were meant: a node alone is one of the newest run."""
+    if run is None or node is not None:
+        return run, node
+    found = node_of_newest(run)
+    return (run, None) if found is None else (None, found)
+
+
+def node_of_newest(text: str) -> int | None:
+    """Return the node of the newest run that the value for RUN means; None where it is a path.
+
+    Raises UsageError for several words that are neither a run nor the name of a node.
+    """
+    from pathlib import Path
+
+    from hiertopics.runs.nodenames import NodesByName
+    from hiertopics.runs.rundir import RUNS, RunDir
+
+    if is_node(text):
+        return int(text)
+    if "/" in text or Path(text).exists() or (RUNS / text).exists() or not RunDir.newest_first():
+        return None
+    newest = RunDir.newest()
+    is_name = " " in text or bool(NodesByName(newest).fitting(text))
+    return named_node(newest, text) if is_name else None
+
+
+def named_node(run: RunDir, name: str) -> int:
+    """Return the node of a name, or of words of it, and tell on stderr which one it is.
+
+    Raises UsageError where there is none, and where there are several.
+    """
+    from hiertopics.runs.nodenames import NodesByName
+
+    names = NodesByName(run)
+    node = names.find(name)
+    tell(f"node: {names.told(node)}")
+    return node
 
 
 def is_node(run: str) -> bool:

@@ -16,6 +16,7 @@ from hiertopics.cli.options import (
     cut_option,
     docs_option,
     going_on,
+    is_narrow,
     json_option,
     newest_node,
     note_hidden,
@@ -108,7 +109,7 @@ def show_tree_command(
     shown = at_first(target.tree, request).depth if form in FIRST_LEVELS else depth
     told: list[Line] = []
     if form == "text" and sys.stdout.isatty():
-        lines, fewest = tree_on_screen(target, request)
+        lines, fewest = tree_on_screen(target, request, is_narrow=is_narrow())
         told = [line for line in lines if line[0].look == SENTENCE]
         put_lines(line for line in lines if line not in told)
     else:

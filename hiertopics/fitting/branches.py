@@ -100,6 +100,6 @@ def _first_level(summary: Summary, lengths: I64) -> tuple[Basis, I64]:
 
 def _note(support: F64) -> str:
     return (
-        f"{LEFT_OUT}, the {len(support)} branches come back to {support.mean():.0%} on average "
-        "(quick estimate; support by fits is higher)"
+        f"{LEFT_OUT} the {len(support)} branches come back to {support.mean():.0%} "
+        "(a quick, low estimate)"
     )

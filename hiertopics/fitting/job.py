@@ -232,7 +232,7 @@ class Job:
             return resumed.iteration, resumed.state
         self.run.cut_metrics(-1)
         began = time.perf_counter()
-        with self.display.phase("starting") as show:
+        with self.display.phase("starting", waits_at_end=True) as show:
 
             def report(done: int, total: int) -> None:
                 show(done, total)

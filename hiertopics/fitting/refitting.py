@@ -20,6 +20,7 @@ from hiertopics.fitting import driver
 from hiertopics.fitting.editing import carry_edits, edits_to_carry
 from hiertopics.fitting.job import FitResult
 from hiertopics.runs import artifacts
+from hiertopics.runs.nodenames import node_meant
 from hiertopics.runs.origin import lineage
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir, opened
@@ -29,7 +30,7 @@ from hiertopics.settings.layers import Overrides
 @trusts
 def refit(
     run: Path | str | RunDir,
-    node: int,
+    node: int | str,
     output: Path | str,
     *,
     backend: str | None = None,
@@ -55,6 +56,7 @@ def refit(
     trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
     target, made = opened(run), RunDir(output)
+    node = node_meant(target, node)
     edits, docs = edits_to_carry(target), documents_below(target, node)
     if len(docs) < 2:
         raise UsageError(f"node {node} of {target.path} has {len(docs)} documents: too few to fit")

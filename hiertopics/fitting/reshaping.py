@@ -28,6 +28,7 @@ from hiertopics.runs.edits import EDITS, MERGE, as_line
 from hiertopics.runs.labels import LABELS, Row, read_rows, words_told, write_rows
 from hiertopics.runs.manifest import FILES
 from hiertopics.runs.meant import another_output
+from hiertopics.runs.nodenames import node_meant
 from hiertopics.runs.origin import lineage, peak_memory
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.soundness import check_fitted
@@ -43,7 +44,11 @@ class ReshapedRun(NamedTuple):
 
 
 def merge(
-    run: Path | str | RunDir, nodes: Sequence[int], output: Path | str, *, argv: Sequence[str] = ()
+    run: Path | str | RunDir,
+    nodes: Sequence[int | str],
+    output: Path | str,
+    *,
+    argv: Sequence[str] = (),
 ) -> ReshapedRun:
     """Write a run with nodes of one parent, or flat topics, merged; nodes below them stay.
 
@@ -51,13 +56,12 @@ def merge(
     manifest. Raises UsageError or RunError.
     """
     target = ready(run, output)
-    for node in nodes:
-        target.require_node(node)
+    numbers = [int(node_meant(target, node)) for node in nodes]
     try:
-        grouping = joined(target.tree, [int(node) for node in nodes])
+        grouping = joined(target.tree, numbers)
     except UsageError as error:
-        raise UsageError(f"{error}{_by_edit(target, nodes)}") from error
-    return _made(target, grouping, f"merge {' '.join(map(str, nodes))}", Path(output), argv)
+        raise UsageError(f"{error}{_by_edit(target, numbers)}") from error
+    return _made(target, grouping, f"merge {' '.join(map(str, numbers))}", Path(output), argv)
 
 
 def _by_edit(run: RunDir, nodes: Sequence[int]) -> str:
@@ -69,7 +73,7 @@ def _by_edit(run: RunDir, nodes: Sequence[int]) -> str:
 
 
 def drop(
-    run: Path | str | RunDir, node: int, output: Path | str, *, argv: Sequence[str] = ()
+    run: Path | str | RunDir, node: int | str, output: Path | str, *, argv: Sequence[str] = ()
 ) -> ReshapedRun:
     """Write a run without a node and all below it.
 
@@ -78,8 +82,8 @@ def drop(
     argv: for the manifest. Raises UsageError or RunError.
     """
     target = ready(run, output)
-    target.require_node(node)
-    return _made(target, without(target.tree, int(node)), f"drop {node}", Path(output), argv)
+    number = int(node_meant(target, node))
+    return _made(target, without(target.tree, number), f"drop {number}", Path(output), argv)
 
 
 def ready(run: Path | str | RunDir, output: Path | str) -> RunDir:

@@ -107,7 +107,13 @@ def support(
         resample = partial(_resample, target, basis, corpus, fitted)
         n_nodes = len(basis.shares.rows)
         found = [
-            _kept(target, f"{number:04d}-{key}", n_nodes, partial(resample, number), say)
+            _kept(
+                target,
+                f"{number:04d}-{key}",
+                n_nodes,
+                partial(resample, number),
+                partial(say, f"resample {number + 1} of {resamples} done"),
+            )
             for number in range(resamples)
         ]
         shuffled = _null(target, corpus, fitted, key, resamples, say) if null else None
@@ -233,11 +239,12 @@ def _kept(
     name: str,
     n_nodes: int,
     make: Callable[[], TreeComparison],
-    say: Callable[[str], None],
+    say_made: Callable[[], None],
 ) -> TreeComparison:
     """Return the comparison with a resample: read from the run's folder, or made and written there.
 
-    n_nodes: of the tree that was looked for. Raises RunError where the file holds other arrays.
+    n_nodes: of the tree that was looked for. say_made: called where it was made. Raises RunError
+    where the file holds other arrays.
     """
     path = run.file(f"{FOLDER}/{name}.npz")
     if path.exists():
@@ -251,7 +258,7 @@ def _kept(
         arrays |= {"words_found": found.words.found, "words_chance": found.words.chance}
     files.make_folder(path.parent)
     archives.write_npz(path, arrays)
-    say(f"resample {name.rpartition('-')[0]} done")
+    say_made()
     return found
 
 
@@ -334,7 +341,13 @@ def _null(
     resample = partial(_resample, run, own, shuffled, fitted)
     n_nodes = len(own.shares.rows)
     found = [
-        _kept(run, f"null-{number:04d}-{key}", n_nodes, partial(resample, number), say)
+        _kept(
+            run,
+            f"null-{number:04d}-{key}",
+            n_nodes,
+            partial(resample, number),
+            partial(say, f"resample {number + 1} of {resamples} of shuffled words done"),
+        )
         for number in range(resamples)
     ]
     value = node_support(own, found).value

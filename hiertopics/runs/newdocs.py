@@ -197,7 +197,7 @@ def infer(
             else:
                 whole = match(new, target.vocab, left_out(target))
             placed = infer_theta(target, whole.corpus, seed=seed, engine=engine)
-            known = whole.unknown_tokens, whole.unknown, whole.corpus.doc_lengths
+            known = whole.unknown, whole.corpus.doc_lengths
             found = PlacedDocuments(whole.corpus, *known, *_fields(placed))
     if output is not None:
         write_placed(Path(output), target, found.facts, found.posterior, words_by)
@@ -213,21 +213,19 @@ def _placed_in_blocks(
 ) -> PlacedDocuments:
     """Place documents in files some at a time; the results of all lie in the room."""
     none, stopped = np.empty(0, np.int64), left_out(run)
-    lengths, unknown, n_unknown = [none], [none], 0
+    lengths, unknown = [none], [none]
 
     def parts() -> Iterator[Posterior]:
-        nonlocal n_unknown
         for first, last in spans(new.doc_pairs, run.tree.n_nodes):
             rows = new.select(np.arange(first, last))
             block = match(rows.in_memory(), run.vocab, stopped)
             lengths.append(block.corpus.doc_lengths)
             unknown.append(block.unknown)
-            n_unknown += block.unknown_tokens
             yield infer_theta(run, block.corpus, seed=seed, engine=engine)
 
     placed = together(parts(), (new.n_docs, run.tree.n_nodes), room)
     known = np.concatenate(unknown), np.concatenate(lengths)
-    return PlacedDocuments(new, n_unknown, *known, *_fields(placed))
+    return PlacedDocuments(new, *known, *_fields(placed))
 
 
 def _require_form(path: Path) -> None:

@@ -46,16 +46,19 @@ from hiertopics.settings.config import DataConfig
 
 @dataclass(frozen=True)
 class MatchedCorpus:
-    """A corpus over a run's vocabulary (or vectors over its columns), and the number of tokens
-    outside it.
+    """A corpus over a run's vocabulary (or vectors over its columns), and what lies outside it.
 
-    unknown: int64 [n_docs], the same by document, without the words that the run left out on
-    purpose.
+    unknown: int64 [n_docs], tokens of each document that the run has no word for; stop words of
+    the run, which it left out on purpose, are none of them.
     """
 
     corpus: Any
-    unknown_tokens: int
     unknown: I64
+
+    @property
+    def unknown_tokens(self) -> int:
+        """Unknown tokens of all documents."""
+        return int(self.unknown.sum())
 
 
 def read_matched(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> MatchedCorpus:
@@ -67,12 +70,16 @@ def read_matched(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Ma
     observes vectors. Raises DataError.
     """
     new = read_new(run, corpus, data)
-    return as_matched(new) if isinstance(new, Vectors) else match(in_memory(new), run.vocab)
+    return as_matched(new) if isinstance(new, Vectors) else _matched(run, new)
+
+
+def _matched(run: RunDir, new: Bags) -> MatchedCorpus:
+    return match(in_memory(new), run.vocab, left_out(run))
 
 
 def as_matched(vectors: Vectors) -> MatchedCorpus:
     """Return rows of numbers over a run's columns as matched documents, without unknown ones."""
-    return MatchedCorpus(vectors, 0, np.zeros(vectors.n_docs, np.int64))
+    return MatchedCorpus(vectors, np.zeros(vectors.n_docs, np.int64))
 
 
 def left_out(run: RunDir) -> frozenset[str]:
@@ -213,7 +220,7 @@ def columns_in(own: Sequence[str], vocab: Sequence[str]) -> I64:
 def match(corpus: Corpus, vocab: Sequence[str], left_out: Set[str] = frozenset()) -> MatchedCorpus:
     """Carry counts over to ``vocab``; see ``columns_in``.
 
-    left_out: words that are not counted as unknown ones of a document.
+    left_out: words that are not counted as unknown ones.
     """
     target = columns_in(corpus.vocab, vocab)
     cells = corpus.counts.tocoo()
@@ -231,7 +238,7 @@ def match(corpus: Corpus, vocab: Sequence[str], left_out: Set[str] = frozenset()
         is_wanted = np.array([word not in left_out for word in corpus.vocab], dtype=bool)
         counted &= is_wanted[cells.coords[1]]
     unknown = np.bincount(cells.coords[0][counted], cells.data[counted], corpus.n_docs)
-    return MatchedCorpus(carried, int(cells.data[~known].sum()), unknown.astype(np.int64))
+    return MatchedCorpus(carried, unknown.astype(np.int64))
 
 
 def columns_of(run: RunDir) -> tuple[str, ...] | None:

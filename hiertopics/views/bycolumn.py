@@ -19,6 +19,8 @@ from scipy import sparse
 from hiertopics.base import seeds
 from hiertopics.base.arrays import F64, I64
 from hiertopics.base.errors import UsageError
+from hiertopics.base.saying import note
+from hiertopics.corpus.data import Tags
 from hiertopics.corpus.data.columns import binned, in_ranges, is_time
 from hiertopics.corpus.data.naming import names_of
 from hiertopics.corpus.data.tree import Labels
@@ -72,17 +74,14 @@ def by_column(
     nodes), auto_name (the automatic one), value, n_docs (documents of that value counted at
     the node, as by ``--side``), of (all of that value), docs_share (n_docs / of), share, low, high,
     difference (from the documents without that value), difference_low, difference_high; None where
-    there are too few documents to tell. Raises UsageError or DataError.
+    there are too few documents to tell. Of a column with more values than ``MOST_VALUES`` these are
+    the commonest, and stderr says so. Raises UsageError or DataError.
     """
     if seed < 0:
         raise UsageError(f"--seed must be >= 0, got {seed}")
     named = parse_sides(sides)
     tags = in_ranges(binned(tags_of(run, column, named.get(column))), MOST_VALUES)
-    used = np.flatnonzero(np.asarray(tags.members.sum(axis=0)).ravel())
-    if len(used) > MOST_VALUES:
-        raise UsageError(
-            f"column {column!r} has {len(used)} different values; --by takes at most {MOST_VALUES}"
-        )
+    used = _commonest(tags, column)
     labels = labels_of(run)
     shown = _all_but_the_whole(run, labels) if nodes is None else list(nodes)
     members = sparse.csr_array(tags.members, dtype=np.float64)[:, used]
@@ -108,6 +107,16 @@ def by_column(
             }
             records.append(record | {k: _number(v[at, place]) for k, v in found.items()})
     return records
+
+
+def _commonest(tags: Tags, column: str) -> I64:
+    """Return the values that are compared, in their order: at most ``MOST_VALUES``."""
+    n_docs = np.asarray(tags.members.sum(axis=0)).ravel()
+    used = np.flatnonzero(n_docs)
+    if len(used) <= MOST_VALUES:
+        return used
+    note(f"column {column!r} has {len(used)} values; the {MOST_VALUES} commonest are compared")
+    return np.sort(used[np.argsort(-n_docs[used], kind="stable")[:MOST_VALUES]])
 
 
 def every_node(run: RunDir) -> list[int]:

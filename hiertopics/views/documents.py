@@ -19,6 +19,7 @@ from hiertopics.corpus.data.naming import names_of
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.corpus.formats.trust import trusts
 from hiertopics.runs.labels import labels_of
+from hiertopics.runs.nodenames import node_meant
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rows import Documents, names_above, places_of
 from hiertopics.runs.rundir import RunDir, opened
@@ -108,7 +109,7 @@ def document_names(run: RunDir) -> Sequence[int | str]:
 @trusts
 def docs(
     run: Path | str | RunDir,
-    node: int | None = None,
+    node: int | str | None = None,
     *,
     words_by: str | None = None,
     trust_tokenizer: bool = False,
@@ -121,7 +122,8 @@ def docs(
     main_path, topics), topic_name (the name of its main topic, or of the nearest node above that
     has one; only where somebody named nodes), topic_auto_name (that node's automatic one),
     snippet (None where the run has none).
-    words_by: the order of the words of topic_auto_name, of ``naming.ORDERS``; None: ``name``.
+    node: its number, its name or words of its name. words_by: the order of the words of
+    topic_auto_name, of ``naming.ORDERS``; None: ``name``.
     Of a node, documents with a share that does not round to 0.00, and those counted. Raises
     UsageError where there is no such node, RunError.
 
@@ -131,7 +133,8 @@ def docs(
     tree, theta = target.tree, target.theta
     chosen, shares, belongs = np.arange(theta.shape[0]), None, None
     if node is not None:
-        belongs = target.belong_to(target.require_node(node))
+        node = node_meant(target, node)
+        belongs = target.belong_to(node)
         chosen, shares = _of_node(tree, theta, node, belongs)
     names, kept, paths = document_names(target), target.documents, target.paths
     called = names_above(tree, labels_of(target))

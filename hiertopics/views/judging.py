@@ -32,6 +32,7 @@ from hiertopics.corpus.formats.judgements import (
     write_sheet,
 )
 from hiertopics.runs.labels import labels_of
+from hiertopics.runs.nodenames import node_meant
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.views.levels import in_levels, parse_cut
 from hiertopics.views.render import View
@@ -58,7 +59,7 @@ def judge(
     run: Path | str | RunDir,
     output: Path | str,
     *,
-    nodes: Sequence[int] | None = None,
+    nodes: Sequence[int | str] | None = None,
     depth: int | None = None,
     cut: str | None = None,
     most: int = 20,
@@ -128,13 +129,13 @@ def _require(tree: Tree, intruders: int, documents: int, most: int) -> None:
 
 
 def _chosen(
-    run: RunDir, nodes: Sequence[int] | None, depth: int | None, cut: str | None, seed: int
+    run: RunDir, nodes: Sequence[int | str] | None, depth: int | None, cut: str | None, seed: int
 ) -> list[int]:
     """Return the nodes that were named; else all that views show, in an order drawn by the seed."""
     if nodes is not None:
         if depth is not None or cut is not None:
             raise UsageError("--nodes excludes --depth and --cut")
-        return [int(run.require_node(node)) for node in dict.fromkeys(nodes)]
+        return [int(node_meant(run, node)) for node in dict.fromkeys(nodes)]
     tree = run.tree if cut is None else in_levels(run.tree, parse_cut(cut))
     shown = list(View(depth=depth, labels=labels_of(run)).nodes(tree))
     roots = tree.children(ROOT).tolist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,12 @@ from hiertopics.runs.labels import (
     words_told,
     write_rows,
 )
+from hiertopics.runs.nodenames import is_number, node_meant
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.views.arrange import arranged
 
-MOST_NODES = 5
-"""Nodes that a message names."""
+CLUSTER = re.compile("a[0-9]+")
+"""What clusters of flat topics are called."""
 
 FIRST_WORDS = 10
 """Words of a node among which its seed words are looked for."""
@@ -61,8 +63,9 @@ def label(
 ) -> list[dict[str, Any]]:
     """Name a node of a run, hide it, or note something; return a record per labelled node.
 
-    Keys of a record: node, words, name, hidden, note, auto_name. node: its number or, of flat
-    topics that ``--arrange`` clusters, what a cluster is called (``a3``). name, hide, note: None
+    Keys of a record: node, words, name, hidden, note, auto_name. node: its number, its name, words
+    of its name or, of flat topics that ``--arrange`` clusters, what a cluster is called (``a3``).
+    name, hide, note: None
     leaves what there is; an empty name or note takes it away. words_by: the order of the words of
     auto_name, of ``naming.ORDERS``; None: ``name``. Without any of them nothing is
     written, and with a node only its record is returned. Raises UsageError, DataError or RunError.
@@ -73,11 +76,9 @@ def label(
         if (name, hide, note) != (None, None, None):
             raise UsageError("say which node is meant")
         return _records(target, words_by)
-    is_number = isinstance(node, int) or (node.isascii() and node.isdigit())
-    if not is_number and not target.tree.is_flat:
-        raise UsageError(no_number(target, str(node)))
-    tree = target.tree if is_number else arranged(target)
-    row, node = _row_of(target, tree, int(node) if is_number else node)
+    node = meant(target, node)
+    tree = target.tree if isinstance(node, int) else arranged(target)
+    row, node = _row_of(target, tree, node)
     if (name, hide, note) == (None, None, None):
         return [record for record in _records(target, words_by) if record["node"] == node]
     for text in (name, note):
@@ -97,23 +98,16 @@ def label(
     return _records(target, words_by)
 
 
-def no_number(run: RunDir, word: str) -> str:
-    """Return the message for a word in place of a node: it names nodes that have the word."""
-    return f"a node is a number, but got {word!r}" + _with_word(run, word)
+def meant(run: RunDir, node: int | str) -> int | str:
+    """Return a node by its number or, of flat topics, a cluster as it is called (``a3``).
 
-
-def _with_word(run: RunDir, word: str) -> str:
-    """Return which nodes have a word among their first ones, as the end of a message."""
-    tree = run.tree
-    found = [
-        str(tree.id_of(row))
-        for row in tree.shown.tolist()
-        if word.lower() in words_told(tree, run.vocab, row).lower().split()
-    ]
-    if not found:
-        return "; show-tree and topics show the numbers"
-    shown = ", ".join(found[:MOST_NODES]) + ", ..." * (len(found) > MOST_NODES)
-    return f"; {shown} {'has' if len(found) == 1 else 'have'} that word"
+    node: also a name, or words of it. Raises UsageError where it fits no node or several.
+    """
+    if isinstance(node, int):
+        return node
+    if is_number(node):
+        return int(node)
+    return node if run.tree.is_flat and CLUSTER.fullmatch(node) else node_meant(run, node)
 
 
 def _row_of(run: RunDir, tree: Tree, node: int | str) -> tuple[int, int | str]:

@@ -6,14 +6,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from hiertopics.base.visible import Line, Span, visible
+from hiertopics.corpus.data.naming import BETWEEN
 from hiertopics.corpus.data.tree import Label
 from hiertopics.runs.newdocs import PlacedDocuments
 from hiertopics.runs.placing import named_tree, placed_blocks
 from hiertopics.runs.rows import NamedTree
 from hiertopics.runs.rundir import RunDir
-from hiertopics.views.documents import way_told
 
 SHOWN_TOPICS = 3
+
+WAY_WORDS = 2
+"""Words of an automatic name on the way to a topic, which is one line."""
 
 
 def placed_records(
@@ -30,7 +33,8 @@ def placed_lines(
     """Yield lines for each new document: name, unknown words, beginning; and its main topics.
 
     A document of a tree has the way to its main topic, with the shares at or below its nodes. A
-    topic has its share at the node itself, its number, and its name: the label if it has one.
+    topic has its share at the node itself, its number, and its name: the label if it has one. On
+    the way an automatic name is its first two words.
     """
     named = named_tree(run, words_by)
     snippets = getattr(found.corpus, "snippets", None)
@@ -55,13 +59,32 @@ def _topics(named: NamedTree, record: dict[str, Any]) -> Iterator[Line]:
         yield [Span("   not placed: it has no word that the run knows")]
         return
     if not named.tree.is_flat:
-        yield [Span("   lies in "), Span(way_told(record), "number")]
+        yield [Span("   lies in "), *_way(named, record)]
     for node, share in record["topics"][:SHOWN_TOPICS]:
-        called = named.labels.get(node, Label()).name
-        if not called and named.names is not None:
-            called = named.names.texts[node]
         yield [
             Span(f"   {share:.2f}  "),
             Span(f"[{node}]", "number"),
-            Span(f" {visible(called)}", "name"),
+            Span(f" {visible(_label(named, node) or _name(named, node))}", "name"),
         ]
+
+
+def _way(named: NamedTree, record: dict[str, Any]) -> Iterator[Span]:
+    """Yield the way to a document's main topic, or its path, with the nodes' names."""
+    shares = record.get("main_path") or [(node, None) for node in record.get("path") or ()]
+    for at, (node, share) in enumerate(shares):
+        if at:
+            yield Span(" > ")
+        yield Span(f"[{node}]", "number")
+        words = _name(named, node).replace(BETWEEN, " ").split()[:WAY_WORDS]
+        if name := _label(named, node) or " ".join(words):
+            yield Span(f" {visible(name)}", "name")
+        if share is not None:
+            yield Span(f" {share:.2f}")
+
+
+def _label(named: NamedTree, node: int) -> str:
+    return named.labels.get(node, Label()).name
+
+
+def _name(named: NamedTree, node: int) -> str:
+    return "" if named.names is None else named.names.texts[node]

@@ -20,6 +20,7 @@ from hiertopics.corpus.data.naming import NAME, in_order, names_of
 from hiertopics.corpus.data.tree import Labels, Tree
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.manifest import MADE_BY
+from hiertopics.runs.nodenames import node_meant
 from hiertopics.runs.rows import node_rows, topics_csv, tree_json
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.views.arrange import arranged
@@ -158,7 +159,7 @@ def show_tree(
     cut: str | None = None,
     supported: float | None = None,
     width: float | None = None,
-    node: int | None = None,
+    node: int | str | None = None,
 ) -> str:
     """Return a run's tree as text.
 
@@ -171,10 +172,12 @@ def show_tree(
     docs: top documents per node. sides: ``NAME=FILE``, counted per node. arrange: flat topics are
     clustered first. cut: about how many nodes each level has, ``20,80``. supported: nodes of less
     support by resamples are part of those above. width: of the figure, in millimetres; None: 170.
-    node: show its branch alone, whole (text and html); depth counts from it.
+    node: show its branch alone, whole (text and html); depth counts from it. It is a number, a name
+    or words of a name.
     Raises UsageError, DataError or RunError.
     """
     target, form = opened(run), form_named(format)
+    node = node_meant(target, node) if isinstance(node, str) else node
     request = TreeRequest(
         depth, words, words_by, min_docs, docs, sides, arrange, cut, supported, width, node
     )
@@ -185,13 +188,15 @@ def show_tree(
     return text + plain(_groups(target, view)) if format == "text" else text
 
 
-def tree_on_screen(run: RunDir, request: TreeRequest) -> tuple[list[Line], int]:
+def tree_on_screen(
+    run: RunDir, request: TreeRequest, *, is_narrow: bool = False
+) -> tuple[list[Line], int]:
     """Return the lines of a tree as they suit a screen, and the fewest documents of their nodes."""
     tree, view = _viewed(run, request, "text")
     fewest = request.fewest
     if fewest is None and request.supported is not None:
         fewest = _least_shown(run, request, "text", view.depth)
-    view = for_reading(tree, view, fewest)
+    view = for_reading(tree, view, fewest)._replace(is_narrow=is_narrow)
     return [*to_lines(tree, run.vocab, view), *_groups(run, view)], view.min_docs
 
 

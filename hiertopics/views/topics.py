@@ -15,6 +15,7 @@ from hiertopics.corpus.data.groups import group_rows, groups_of
 from hiertopics.corpus.data.naming import NAME, Names, in_order, names_of
 from hiertopics.corpus.data.tree import Labels, Tree, by_branch
 from hiertopics.runs.labels import labels_of
+from hiertopics.runs.nodenames import node_meant
 from hiertopics.runs.rows import BRANCH, node_rows
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.views.documents import documents_of
@@ -30,7 +31,7 @@ FEW_WORDS = 5
 
 def topics(
     run: Path | str | RunDir,
-    node: int | None = None,
+    node: int | str | None = None,
     *,
     words: int = WORDS,
     words_by: str | None = None,
@@ -42,8 +43,9 @@ def topics(
 ) -> list[dict[str, Any]]:
     """Return one record per topic, parents first; or, by group, one per group of documents.
 
-    node: that topic alone, its record with more keys: ``share`` (of the tokens at or below it, in
-    words), ``telling`` (words that tell it from parent and siblings), ``above``, ``below``.
+    node: its number, its name or words of its name: that topic alone, its record with more keys:
+    ``share`` (of the tokens at or below it, in words), ``telling`` (words that tell it from
+    parent and siblings), ``above``, ``below``.
     words: top words of the node itself, pairs of word and probability. words_by: their order, of
     ``naming.ORDERS``; None: ``prob``. branch_words: of trees of words, unless ``words`` are those
     of branches by their order, the most probable words at or below a node with others below it; of
@@ -58,10 +60,11 @@ def topics(
     read from. seed: of the samples behind intervals. Raises UsageError, DataError or RunError.
     """
     target = opened(run)
+    node = None if node is None else node_meant(target, node)
     if by is not None and by != "group":
         from hiertopics.views.bycolumn import by_column
 
-        nodes = None if node is None else [target.require_node(node)]
+        nodes = None if node is None else [node]
         return by_column(target, by, nodes, sides, seed, words_by)
     if node is not None:
         if by is not None:
@@ -94,7 +97,6 @@ def _whole(
     from hiertopics.views.report.topics import telling_words
 
     tree, labels = run.supported_tree, labels_of(run)
-    run.require_node(node)
     documents = None if n_docs is None else documents_of(run, tree, n_docs)
     names = names_of(tree, run.vocab, words_by=words_by)
     shown = in_order(tree, run.vocab, words_by, "prob")

@@ -13,8 +13,6 @@ from typing import Any
 
 import pytest
 
-from hiertopics.runs.rundir import RunDir
-
 Call = Callable[..., Any]
 
 TREE = "hlda-variational"
@@ -334,20 +332,6 @@ def test_a_run_without_a_split_says_what_can_be_scored(
     assert "--corpus" in done.err
 
 
-def test_a_word_for_a_node_tells_the_nodes_that_have_it(
-    call: Call, copied: Callable[..., Path]
-) -> None:
-    run = copied(TREE)
-    word = (
-        str(call("topics", run, "--format", "csv").out.splitlines()[1]).rsplit(",", 1)[1].split()[0]
-    )
-    done = call("label", run, word, "NAME")
-    assert done.code == 2
-    assert re.search(rf"a node is a number, but got '{word}'; .* ha(s|ve) that word", done.err)
-    none = call("label", run, "nosuchword", "NAME")
-    assert "show-tree and topics show the numbers" in none.err
-
-
 def test_a_page_of_another_kind_is_refused(
     call: Call, copied: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -356,17 +340,6 @@ def test_a_page_of_another_kind_is_refused(
     assert done.code == 2
     assert "the page is HTML" in done.err
     assert not page.exists()
-
-
-@pytest.mark.parametrize("command", ["docs", "topics", "merge"])
-def test_a_word_for_a_node_is_met_alike(
-    call: Call, copied: Callable[..., Path], command: str
-) -> None:
-    run = copied(TREE)
-    word = RunDir(run).vocab[int(RunDir(run).tree.top_words(1, 1)[0])]
-    done = call(command, run, word, *(["-o", "new"] if command == "merge" else []))
-    assert done.code == 2
-    assert re.search(rf"a node is a number, but got '{word}'; .* ha(s|ve) that word", done.err)
 
 
 def test_new_documents_in_one_text_are_met_as_a_corpus_is(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import random
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -65,6 +66,19 @@ def test_boilerplate_hides_no_stop_words(language: str) -> None:
 
 def test_few_stop_words_are_no_language() -> None:
     assert advice_on([[*document, *COMMON["german"][:5]] for document in texts(n_docs=19)]) == []
+
+
+def test_technical_terms_hide_no_stop_words() -> None:
+    """The terms of a manual fill the first places by documents and by tokens alike."""
+    terms, common = [f"term{n}" for n in range(16)], COMMON["english"][:12]
+    documents = [
+        [*document, *(2 * terms), *(common if number % 10 else common[:4])]
+        for number, document in enumerate(texts())
+    ]
+    stop, *others = advice_on(documents)
+    assert stop.startswith("12 of the 88 words in most documents are english stop words")
+    assert stop.endswith("; -s data.stop_words=english leaves them out")
+    assert not {*common[:4]} & {*re.findall(r"\w+", str(others))}
 
 
 def test_words_in_nearly_all_documents_are_boilerplate() -> None:
@@ -146,7 +160,10 @@ def test_a_few_giants_are_told() -> None:
     documents = texts()
     documents[3] *= 26  # 780 of 3,750 tokens
     (told,) = advice_on(documents)
-    assert told.startswith("1 document of 100 with 21% of the tokens")
+    assert told == (
+        "1 document of 100 with 21% of the tokens (document 4), which will rule the tree; split "
+        "them, move them away, or set data.repeat_cap=3"
+    )
     documents[3] = documents[3][: 30 * 24]
     assert advice_on(documents) == []
 

@@ -15,7 +15,6 @@ from hiertopics.base.arrays import F64, I64
 from hiertopics.corpus.data.support import (
     BAND,
     FULL_NULL,
-    QUICK_NULL,
     Transfer,
     best_overlap,
     collapsed,
@@ -165,36 +164,33 @@ def supported(parent: Sequence[int] = PARENT, value: F64 = BACK) -> Tree:
 def test_the_sentence_counts_and_sums_what_a_view_shows() -> None:
     """Node 3 comes back below node 1, which does not: its words are of no branch that does."""
     tree = supported()
-    first = "If a tenth of the documents is left out, 1 of 2 branches come back, "
+    first = "Without a tenth of the documents 1 of 2 branches come back, "
     first += "with 60% of all words"
     how = "(support 0.5 or more, 20 resamples)"
-    assert support_told(tree) == f"{first}, and so do 2 of 4 nodes at depth 2 {how}"
+    assert support_told(tree) == f"{first} {how}"
     assert support_told(tree, 2) == f"{first} {how}"
     hidden = np.zeros(7, bool)
     hidden[[2, 5, 6]] = True
     told = support_told(tree, hidden=hidden)
-    left = "If a tenth of the documents is left out, 0 of 1 branches come back, "
-    left += "with 0% of all words, and so do 1 of 2 nodes at depth 2"
+    left = "Without a tenth of the documents 0 of 1 branches come back, with 0% of all words"
     assert told == f"{left} {how}"
     flat = supported([-1] * 7, np.where(np.isnan(BACK), 0.5, BACK))
     assert support_told(flat) == (
-        f"If a tenth of the documents is left out, 4 of 7 topics come back, "
-        f"with 60% of all words {how}"
+        f"Without a tenth of the documents 4 of 7 topics come back, with 60% of all words {how}"
     )
     others = replace(tree, transfer=NodeSupport(BACK, None, how="2 other runs"))
-    assert support_told(others).startswith("In other runs, 1 of 2 branches come back, with 60%")
+    assert support_told(others).startswith("In other runs 1 of 2 branches come back, with 60%")
     assert support_told(tree, 1) == support_told(replace(tree, transfer=None)) == ""
 
 
-def test_the_scale_of_the_sentence_names_the_best_and_shuffled_words() -> None:
-    """Of flat topics and of rows nobody measured shuffled corpora."""
+def test_the_scale_of_the_sentence_names_shuffled_words() -> None:
+    """Of flat topics and of rows nobody measured shuffled corpora; a quick estimate says it is."""
     tree = supported()
-    assert support_sentence(tree) == f"{support_told(tree)}. The best is 100%{FULL_NULL}"
-    assert FULL_NULL.endswith("(by fits)") and QUICK_NULL.startswith("; quick estimates")
+    assert support_sentence(tree) == f"{support_told(tree)}{FULL_NULL}"
     quick = replace(tree, transfer=NodeSupport(np.full(7, np.nan), None, note="quick"))
-    assert support_sentence(quick) == f"quick. The best is 100%{QUICK_NULL}"
+    assert support_sentence(quick) == "quick"
     flat = supported([-1] * 7, np.where(np.isnan(BACK), 0.5, BACK))
-    assert support_sentence(flat) == f"{support_told(flat)}. The best is 100%"
+    assert support_sentence(flat) == support_told(flat)
     assert support_sentence(replace(tree, transfer=None)) == ""
     assert (
         support_sentence(without_sentence(tree)) == support_sentence(without_sentence(quick)) == ""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,7 +53,7 @@ def test_unknown_tokens_are_those_of_each_document_without_words_left_out_on_pur
     corpus = corpus_of([[1, 2, 3], [0, 5, 0]], "ant", "yak", "the")
     assert match(corpus, ("ant",)).unknown.tolist() == [5, 5]
     found = match(corpus, ("ant",), frozenset({"the"}))
-    assert (found.unknown.tolist(), found.unknown_tokens) == ([2, 5], 10)
+    assert (found.unknown.tolist(), found.unknown_tokens) == ([2, 5], 7)
 
 
 def test_without_a_vocabulary_words_are_matched_by_id() -> None:
@@ -234,3 +236,22 @@ def test_a_text_under_a_run_of_counts_is_told_how_texts_are_read(
     with pytest.raises(DataError) as stop:
         infer(finished(), counts)
     assert "--lines" not in str(stop.value)
+
+
+def test_stop_words_of_the_run_are_unknown_to_none_of_its_counts(
+    call: Callable[..., Any], tmp_path: Path
+) -> None:
+    """What stderr, lines and table of infer say, and eval of the same texts."""
+    texts = "".join(f"{text}\n" for text in [*TEXTS * 4, "the and with"])
+    (tmp_path / "old.txt").write_text(texts)
+    (tmp_path / "new.txt").write_text("the goal of the yeti\nthe and of yak\n")
+    how = ("--lines", "-s", "data.stop_words=english", "--holdout", "none", "--iterations", "2")
+    assert call("fit", "old.txt", "-o", "run", "-b", "hdp-pcvb0", *how, "-q").code == 0
+    done = call("infer", "run", "new.txt", "--lines", "--json", "-o", "new.csv")
+    assert json.loads(done.out)["unknown_tokens"] == 2
+    done = call("infer", "run", "new.txt", "--lines")
+    assert "2 documents, 1 token, 2 unknown tokens skipped" in done.err
+    assert "2 words, 50% unknown" in done.out and "1 word, 100% unknown" in done.out
+    rows = [*csv.DictReader((tmp_path / "new.csv").read_text().splitlines())]
+    assert [(row["words"], row["unknown"]) for row in rows] == [("1", "1"), ("0", "1")]
+    assert read_matched(RunDir(tmp_path / "run"), tmp_path / "new.txt", {}).unknown_tokens == 2

@@ -26,6 +26,7 @@ from guide import (
     typed_in_comments,
 )
 from msgspec import structs
+from source_tree import ROOT
 
 from hiertopics.base.errors import HiertopicsError
 from hiertopics.cli import COMMANDS, group
@@ -294,3 +295,15 @@ def test_tables_of_keys_are_read() -> None:
     assert told_defaults(text) == [("a.b", "1"), ("a.c", "x")]
     text = "| key | default | c |\n| --- | --- | --- |\n| `a.b` | [0.5, 2.0] | d |\n"
     assert told_defaults(text) == [("a.b", "[0.5, 2.0]")]
+
+
+def test_commands_of_the_first_tree_name_their_runs(tmp_path: Path) -> None:
+    """A reader who comes from README has fitted other models since: the newest run is another."""
+    text = (ROOT / "docs" / "first-tree.md").read_text(encoding="utf-8")
+    views = ("show-tree", "docs", "topics", "export", "report", "eval", "infer")
+    script = "\n".join(fences(text, "bash")).replace("mkdir new\n", "")
+    words = commands(
+        script.replace("> new/maps.txt", "").replace("cat new/maps.txt |", ""), tmp_path
+    )
+    shown = [given for given in words if given[0] in views]
+    assert shown and [given for given in shown if not given[1].startswith("runs/")] == []

@@ -174,7 +174,7 @@ def test_every_format_says_the_same(call: Call, run: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "message"), [((999,), "has no node 999"), (("x",), "a node is a number, but got 'x'")]
+    ("words", "message"), [((999,), "has no node 999"), (("x",), "is called 'x'")]
 )
 def test_a_node_that_is_none_is_told(
     call: Call, run: Path, words: tuple[Any, ...], message: str

@@ -225,7 +225,7 @@ def test_what_spreadsheets_make_of_it_is_read(run: Path, text: str) -> None:
     ("words", "message"),
     [
         ((999, "x"), "has no node 999"),
-        (("a1", "x"), "a node is a number, but got 'a1'"),
+        (("a1", "x"), "is called 'a1'"),
         (("--hide",), "which node"),
     ],
 )

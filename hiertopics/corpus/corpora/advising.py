@@ -15,13 +15,16 @@ from typing import NamedTuple
 import numpy as np
 
 from hiertopics.base.arrays import I64
+from hiertopics.base.units import many
+from hiertopics.base.visible import visible
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.languages import COMMON, language_of, script_of, unparted
 from hiertopics.corpus.formats.html import INSTALL_HTML
 
-MOST_FREQUENT, MANY_COMMON = 20, 6
+FIRST_WORDS = ((20, 6), (100, 12))
 """Of so many words in most documents, or with most tokens, so many must be common ones of a
-language."""
+language. The terms of a technical corpus may fill the first 20 places; keywords of a programming
+language are fewer than 12 common words."""
 
 EVERYWHERE, FEW_DOCS = 0.8, 20
 """A word in this share of the documents is boilerplate; a smaller corpus tells no such shares."""
@@ -105,7 +108,7 @@ def advise_on_lines(texts: Iterable[str], n_docs: int) -> tuple[Advice, ...]:
         for line in repeated[:EXAMPLES]
     ]
     told = ", ".join(quoted) + ", ..." * (len(repeated) > EXAMPLES)
-    what = f"{_many(len(repeated), 'line')} in more than {LIMIT:.0%} of the documents ({told})"
+    what = f"{many(len(repeated), 'line')} in more than {LIMIT:.0%} of the documents ({told})"
     return (Advice(what, "max_df", LIMIT),)
 
 
@@ -174,17 +177,9 @@ def _common_words(corpus: Corpus, order: I64) -> list[Advice]:
     """Return the advice on stop words, and on words that nearly all documents have."""
     advice: list[Advice] = []
     stopped: frozenset[str] = frozenset()
-    # Boilerplate may fill the first places by documents, long documents those by tokens.
-    by_tokens = np.argsort(-corpus.word_counts, kind="stable")
-    ranks = {"words in most documents": order, "words with most tokens": by_tokens}
-    firsts = {rank: _first_words(corpus, words) for rank, words in ranks.items()}
-    found = {rank: language_of(words) for rank, words in firsts.items()}
-    rank = max(found, key=lambda rank: len(found[rank].words))
-    language, common = found[rank]
-    if len(common) >= MANY_COMMON:
-        told = _listed(common)
-        what = f"{len(common)} of the {len(firsts[rank])} {rank} are {language} stop words"
-        advice.append(Advice(f"{what} ({told})", "stop_words", language))
+    if found := _stop_words(corpus, order):
+        language, what = found
+        advice.append(Advice(what, "stop_words", language))
         stopped = frozenset(COMMON[language])
     if corpus.n_docs < FEW_DOCS:
         return advice
@@ -198,16 +193,33 @@ def _common_words(corpus: Corpus, order: I64) -> list[Advice]:
         words = [corpus.vocab[word] for word in everywhere]
         share = corpus.word_counts[everywhere].sum() / corpus.n_tokens
         what = (
-            f"{_many(len(words), 'word')} in at least {EVERYWHERE:.0%} of the documents "
+            f"{many(len(words), 'word')} in at least {EVERYWHERE:.0%} of the documents "
             f"({_listed(words)}), {share:.0%} of all tokens"
         )
         advice.append(Advice(what, "max_df", LIMIT))
     return advice
 
 
-def _first_words(corpus: Corpus, order: I64) -> list[str]:
-    """Return the first words of an order, in small letters."""
-    return [corpus.vocab[word].lower() for word in order[:MOST_FREQUENT]]
+def _stop_words(corpus: Corpus, order: I64) -> tuple[str, str] | None:
+    """Return the language whose stop words lead the corpus, and a sentence; None: there is none.
+
+    order: the words, those in most documents first.
+    """
+    # Boilerplate may fill the first places by documents, long documents those by tokens.
+    by_tokens = np.argsort(-corpus.word_counts, kind="stable")
+    ranks = {"words in most documents": order, "words with most tokens": by_tokens}
+    for n_first, needed in FIRST_WORDS:
+        firsts = {
+            rank: [corpus.vocab[word].lower() for word in words[:n_first]]
+            for rank, words in ranks.items()
+        }
+        found = {rank: language_of(words) for rank, words in firsts.items()}
+        rank = max(found, key=lambda rank: len(found[rank].words))
+        language, common = found[rank]
+        if len(common) >= needed:
+            what = f"{len(common)} of the {len(firsts[rank])} {rank} are {language} stop words"
+            return language, f"{what} ({_listed(common)})"
+    return None
 
 
 def _rare_words(spread: I64) -> list[Advice]:
@@ -224,14 +236,17 @@ def _giants(corpus: Corpus) -> list[Advice]:
     n_longest = int(GIANTS * corpus.n_docs)
     if n_longest == 0:
         return []
-    longest = np.sort(corpus.doc_lengths)[::-1][:n_longest]
-    share = longest.sum() / corpus.n_tokens
+    longest = np.argsort(-corpus.doc_lengths, kind="stable")[:n_longest]
+    share = corpus.doc_lengths[longest].sum() / corpus.n_tokens
     if share < THEIR_SHARE:
         return []
+    ids = corpus.doc_ids
+    names = [f"document {doc + 1}" if ids is None else visible(ids[doc]) for doc in longest]
     return [
         Advice(
-            f"{_many(n_longest, 'document')} of {corpus.n_docs} with {share:.0%} of the tokens, "
-            "which will rule the tree; cut them into parts, or put them aside"
+            f"{many(n_longest, 'document')} of {corpus.n_docs} with {share:.0%} of the tokens "
+            f"({_listed(names)}), which will rule the tree; split them, move them away, or set "
+            "data.repeat_cap=3"
         )
     ]
 
@@ -260,10 +275,6 @@ def _repeated(corpus: Corpus) -> list[Advice]:
         return []
     what = f"{n_repeated} of {corpus.n_docs} documents have exactly the words of an earlier one"
     return [Advice(f"{what}; take the copies out, or they count as often as they stand there")]
-
-
-def _many(number: int, noun: str) -> str:
-    return f"{number} {noun}" + "s" * (number != 1)
 
 
 def _listed(words: list[str]) -> str:

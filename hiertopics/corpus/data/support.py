@@ -29,12 +29,11 @@ BAND = 25
 """Words of like frequency that are permuted among each other."""
 
 
-LEFT_OUT = "If a tenth of the documents is left out"
+LEFT_OUT = "Without a tenth of the documents"
 """The condition under which branches come back, in place of the term *resample*."""
 
-FULL_NULL = "; corpora of shuffled words had 0% (by fits)"
-QUICK_NULL = "; quick estimates of shuffled words were 3% to 8%"
-"""The scale of the sentences, of support from fits and of quick estimates (docs/evaluation.md)."""
+FULL_NULL = ". Corpora of shuffled words had 0%"
+"""The scale of the sentence on support from fits (docs/evaluation.md)."""
 
 OTHER_RUN = "other run"
 """Name of a fit that support was measured against and that is no resample; see ``how_found``."""
@@ -180,11 +179,11 @@ def covered(tree: Tree, theta: sparse.csr_array, lengths: Ints, value: F64) -> C
 
 
 def support_told(tree: Tree, depth: int | None = None, hidden: Bools | None = None) -> str:
-    """Return a sentence, without a full stop, on the nodes that come back; "" if unknown.
+    """Return a sentence, without a full stop, on the branches that come back; "" if unknown.
 
-    How many nodes of each depth come back, and which share of all tokens stands at or below those
-    of the first depth: what a reader of the view counts and sums. depth: levels that the view
-    shows; None: all. hidden: bool [n_nodes], nodes that it does not show.
+    How many of them come back, and which share of all tokens stands at or below these: what a
+    reader of the view counts and sums. depth: levels that the view shows; None: all. hidden: bool
+    [n_nodes], nodes that it does not show.
     """
     support = tree.transfer
     if support is None or not support.is_of_nodes:
@@ -194,31 +193,25 @@ def support_told(tree: Tree, depth: int | None = None, hidden: Bools | None = No
     if not support.how or not levels:
         return ""
     back = support.value >= SUPPORTED
-    first, *deeper = levels
+    first = levels[0]
     share = tree.subtree_weight[first[back[first]]].sum()
     what = "branches" if _has_levels(tree) else "topics"
     tokens = "words" if tree.vectors is None else "rows"
     told = "In other runs" if OTHER_RUN in support.how else LEFT_OUT
-    told += f", {back[first].sum()} of {len(first)} {what} come back, "
+    told += f" {back[first].sum()} of {len(first)} {what} come back, "
     told += f"with {share:.0%} of all {tokens}"
-    for place, nodes in enumerate(deeper):
-        told += " and" if place else ", and so do"
-        told += f" {back[nodes].sum()} of {len(nodes)} nodes at depth {tree.depth[nodes[0]]}"
     return f"{told} (support {SUPPORTED:g} or more, {support.how})"
 
 
 def support_sentence(tree: Tree, depth: int | None = None, hidden: Bools | None = None) -> str:
     """Return the sentence of ``support_told`` with its scale, without a full stop; "" if unknown.
 
-    The scale: the best value, and, of trees of words, the value without structure.
+    The scale of support from fits is that of trees of words without structure.
     """
     told = support_told(tree, depth, hidden)
-    if not told:
-        return ""
-    is_known = tree.vectors is None and _has_levels(tree)
-    assert tree.transfer is not None, "a sentence is told of support"
-    shuffled = "" if not is_known else FULL_NULL if tree.transfer.is_of_nodes else QUICK_NULL
-    return f"{told}. The best is 100%{shuffled}"
+    is_of_fits = tree.transfer is not None and tree.transfer.is_of_nodes
+    is_known = is_of_fits and tree.vectors is None and _has_levels(tree)
+    return told + FULL_NULL * (is_known and bool(told))
 
 
 def without_sentence(tree: Tree) -> Tree:

@@ -51,7 +51,8 @@ class View(NamedTuple):
     what else is said of each node, in text and JSON. labels: names and what is hidden, by row.
     by_size: siblings stand by documents times tokens instead of by tokens. names: automatic names,
     where they stand beside the words. width: of a figure, in millimetres. root: the node whose
-    branch is shown; -1: the whole tree.
+    branch is shown; -1: the whole tree. is_narrow: numbers of lines are short, so that names have
+    room.
     """
 
     depth: int | None = None
@@ -64,6 +65,7 @@ class View(NamedTuple):
     names: Names | None = None
     width: float = WIDTH
     root: int = ROOT
+    is_narrow: bool = False
 
     def roots(self, tree: Tree) -> list[int]:
         """Return the topmost nodes of the view."""

@@ -47,11 +47,10 @@ def _lines(tree: Tree, vocab: Sequence[str], view: View) -> Iterator[Line]:
     while waiting:
         node, branch, deeper = waiting.pop()
         name, words = view.label(node).name, visible(view.words(tree, node, vocab))
-        size = f" {share(tree, node):>6} {tree.branch_docs[node]:6d} docs  "
         yield (
             Span(branch, "frame"),
             Span(f"[{tree.id_of(node)}]", "number"),
-            Span(f"{size}{_found_again(tree, node)}"),
+            Span(_numbers(tree, node, view.is_narrow)),
             Span(visible(name), "name"),
             Span(f": {words}" if name else words, "aside" if is_weak(tree, node) else ""),
         )
@@ -65,6 +64,16 @@ def _lines(tree: Tree, vocab: Sequence[str], view: View) -> Iterator[Line]:
         for child in children:
             waiting.append((child, deeper + marks[0], deeper + marks[1]))
             marks = ("├─ ", "│  ")
+
+
+def _numbers(tree: Tree, node: int, is_narrow: bool) -> str:
+    """Return share, documents and support of a node; short ones have no share of its own."""
+    if not is_narrow:
+        size = f" {share(tree, node):>6} {tree.branch_docs[node]:6d} docs  "
+        return f"{size}{_found_again(tree, node)}"
+    support = comes_back(tree, node)
+    told = _found_again(tree, node) if support is None else f"{support:.0%} back  "
+    return f" {tree.subtree_weight[node]:.1%} {tree.branch_docs[node]:5d} docs  {told}"
 
 
 def _found_again(tree: Tree, node: int) -> str:
