@@ -11,7 +11,7 @@ function inOneLine(card) {
   const score = card.scores.find((one) => typeof one.perplexity === "number");
   if (!score) return "";
   const error = typeof score.standard_error === "number" ? ` ± ${whole.format(score.perplexity * score.standard_error)}` : "";
-  return `perplexity ${whole.format(score.perplexity)}${error} on documents put aside`;
+  return `perplexity ${whole.format(score.perplexity)}${error} of held-out words`;
 }
 
 function errorOf(score, key) {
@@ -38,17 +38,31 @@ function duration(seconds) {
   return seconds < 5400 ? `${whole.format(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`;
 }
 
+/** How wide a drawing of the card is: where the card stands in two columns, one of them. */
+function columnWidth(page) {
+  const { columnCount, columnGap } = getComputedStyle(page.detail);
+  const room = page.detail.clientWidth - 34;
+  const n = Number(columnCount) || 1; // "auto" is one column, and its gap no length
+  return Math.max(Math.floor(n > 1 ? (room - (n - 1) * parseFloat(columnGap)) / n : room), 260);
+}
+
 function traceBlock(page, card) {
   const { iteration, ...traces } = card.trace;
   if (!iteration || iteration.length < 2) return null;
   const names = Object.keys(traces).filter((name) => new Set(traces[name]).size > 1 || name === "objective");
   const size = names.find((name) => /^n_(nodes|topics|occupied)$/.test(name));
   const shown = ["objective", size, ...names.filter((name) => name !== "objective" && name !== size)].filter((name) => name && traces[name]);
-  const label = (name) => (name === "objective" ? card.objective.name : name.replaceAll("_", " "));
-  const width = Math.max(Math.floor(page.detail.clientWidth) - 34, 260);
+  const label = (name) => (name === "objective" ? card.objective.name : name.replace(/^n_/, "number of ").replaceAll("_", " "));
+  const width = columnWidth(page);
   const draw = (name, wide) => lineChart(iteration, traces[name], wide, `${label(name)} by iteration`, "#3f7fae");
   const one = (name) => h("figure", {}, h("figcaption", {}, visible(label(name)), " ", takeaway(name, { svg: () => draw(name, 640), csv: () => [["iteration", name], ...iteration.map((i, at) => [i, traces[name][at]])] })), draw(name, width));
   return section("Over iterations", null, shown.slice(0, 2).map(one), shown.length > 2 && h("details", {}, h("summary", {}, `${shown.length - 2} more`), shown.slice(2).map(one)));
+}
+
+/** What a fit did not see: documents, or words of all documents. */
+function heldOut(split) {
+  const isWithin = /^(tokens|links):/.test(split.spec);
+  return `${split.spec}: ${isWithin ? count(split.n_heldout_tokens, "word") : count(split.n_heldout, "document")}`;
 }
 
 function cardView(page) {
@@ -64,9 +78,9 @@ function cardView(page) {
       corpus.n_empty > 0 && ["empty ones among them", whole.format(corpus.n_empty)],
       [page.data.tree.values === "probability" ? "vocabulary" : "columns", whole.format(corpus.n_words)],
       page.data.tree.values === "probability" && ["tokens", whole.format(corpus.n_tokens)],
-      ["put aside", `${split.spec}: ${count(split.n_heldout, "document")}`], ["fingerprint", h("code", {}, corpus.fingerprint.slice(0, 16))], ["split", h("code", {}, split.hash)]])),
+      ["held out", heldOut(split)], ["fingerprint", h("code", {}, corpus.fingerprint.slice(0, 16))], ["split", h("code", {}, split.hash)]])),
     section("Scores", card.scores.length > 0 && takeaway("scores", { csv: () => [["score", "measure", "value"], ...card.scores.flatMap((score) => Object.entries(score).filter(([, value]) => typeof value === "number").map(([key, value]) => [score.score, key, value]))] }),
-      card.scores.length ? scoreTable(card.scores) : h("p", { class: "hint" }, "None yet. ", h("code", {}, "hiertopics eval --heldout"), " scores a run on what was put aside; the next report shows it.")),
+      card.scores.length ? scoreTable(card.scores) : h("p", { class: "hint" }, "None yet. ", h("code", {}, "hiertopics eval --heldout"), " scores a run on what is held out; the next report shows it.")),
     traceBlock(page, card),
     section("Fit", null, pairs([
       card.made_by && ["made by", visible(`${card.made_by} of ${card.parents.join(", ")}`)],
@@ -79,6 +93,7 @@ function cardView(page) {
       : h("p", { class: "hint" }, "None: every setting is the default.")),
     section("Again", null, h("p", {}, card.made_by ? "Made of other runs by:" : "The same bytes, with the same versions and corpus:"), h("pre", { tabindex: "0", role: "region", "aria-label": "Command" }, h("code", {}, visible(card.command))),
       pairs(Object.entries(card.versions))),
-    section("How to cite", null, h("p", {}, `${parts.program}, backend ${card.backend}, seed ${card.seed}, corpus ${visible(card.title)} (fingerprint ${corpus.fingerprint.slice(0, 16)}). Please cite the paper of the backend, too.`)),
+    section("How to cite", null, h("p", {}, `${parts.program}, backend ${card.backend}, seed ${card.seed}, corpus ${visible(card.title)} (fingerprint ${corpus.fingerprint.slice(0, 16)}).`),
+      card.paper && h("p", {}, `Please cite the paper of the backend, too: ${card.paper}.`)),
   ];
 }

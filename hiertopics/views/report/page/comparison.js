@@ -5,7 +5,7 @@ function settingsApart(mine, other) {
   const both = [mine, other].map((card) => new Map(card.settings.map((row) => [row[0], row])));
   const keys = [...new Set([...both[0].keys(), ...both[1].keys()])];
   const valueOf = (own, key, at) => (own.has(key) ? own.get(key)[1] : both[1 - at].get(key)[2]);
-  const written = (value) => (typeof value === "string" ? value : JSON.stringify(value));
+  const written = (value) => (value === null ? "–" : typeof value === "string" ? value : JSON.stringify(value));
   return keys.map((key) => [key, ...both.map((own, at) => written(valueOf(own, key, at)))]).filter(([, a, b]) => a !== b);
 }
 
@@ -62,7 +62,7 @@ class Comparison {
 
   summaryBlock(mine, other) {
     const row = (name, get) => [name, get(mine), get(other)];
-    const perplexity = (card) => inOneLine(card).replace(" on documents put aside", "").replace("perplexity ", "") || "–";
+    const perplexity = (card) => inOneLine(card).replace(" of held-out words", "").replace("perplexity ", "") || "–";
     const rows = [
       ["folder", visible(this.page.data.parts.run), visible(this.part.run)],
       row("backend", (c) => c.backend), row("seed", (c) => String(c.seed)), ["topics", whole.format(this.page.data.n), whole.format(this.part.nodes.id.length)],

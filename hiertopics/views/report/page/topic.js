@@ -38,7 +38,7 @@ function topicView(page, node) {
     isBranch && childBlock(page, node),
     wordBlock(page, node, hasWordsBelow),
     !isBranch && tellingBlock(page, node),
-    page.data.columns.map((column) => columnBlock(page, node, column)),
+    columnBlocks(page, node),
     documentBlock(page, node),
     hasWordsBelow && ownBlock(page, node),
     isBranch && tellingBlock(page, node),
@@ -156,6 +156,23 @@ function columnRows(data, node, column) {
   return Array.from(places, (v) => ({ value: column.values[v], n: counts.get(v) || 0, total: column.totals[v], share: (counts.get(v) || 0) / column.totals[v] }));
 }
 
+/** The columns of a topic; the first one says how documents count in the bars of all. */
+function columnBlocks(page, node) {
+  const blocks = page.data.columns.map((column) => columnBlock(page, node, column)).filter(Boolean);
+  const hint = countedHint(page.data, node);
+  if (blocks.length && hint) blocks[0].append(hint);
+  return blocks;
+}
+
+/** How bars count documents, where fewer have their main topic at or below a node than have words there. */
+function countedHint(data, node) {
+  const total = data.nodes.branch_docs[node];
+  if (!data.docs || data.tree.paths) return null;
+  const n = data.docs.home.filter((home) => home >= node && home < data.nodes.end[node]).length;
+  if (data.nDocs < data.docs.total) return h("p", { class: "hint" }, "Bars count a document once, at its main topic.");
+  return n < total && h("p", { class: "hint" }, `Bars count a document once, at its main topic: ${whole.format(n)} of the ${count(total, "document")}.`);
+}
+
 function columnBlock(page, node, column) {
   const { data } = page;
   const rows = columnRows(data, node, column);
@@ -183,7 +200,7 @@ function columnBlock(page, node, column) {
   // A count is what it is; a share says something of further documents.
   const isPale = (row) => page.columnsBy === "share" && row.total < FEW_DOCUMENTS;
   const title = (row) => `${visible(row.value)}: ${whole.format(row.n)} of ${count(row.total, "document")}, ${percent(row.share)}${isPale(row) ? restsOn(row.total) : ""}`;
-  const chartOf = (width) => columnChart(rows.map((row) => ({ value: row.value, n: valueOf(row), title: title(row), pale: isPale(row) })), width,
+  const chartOf = (width) => columnChart(column, rows.map((row) => ({ value: row.value, n: valueOf(row), title: title(row), pale: isPale(row) })), width,
     `${visible(column.name)}: ${page.columnsBy === "share" ? "share of the documents of each value" : "documents"}; highest at ${visible(rows.reduce((a, b) => (valueOf(b) > valueOf(a) ? b : a)).value)}`, inkColour(data, node), tell);
   // The share of a value with few documents is chance: the most common ones here are shown.
   const sorted = () => rows.slice().sort((a, b) => b.n - a.n).slice(0, 12).sort((a, b) => valueOf(b) - valueOf(a));
@@ -204,7 +221,7 @@ function documentRow(page, doc, share, node, terms) {
   if (share !== null) bar.style.width = `${(100 * share).toFixed(1)}%`;
   bar.style.background = node === ROOT ? "#7d8899" : inkColour(data, node);
   return [
-    h("a", { class: "docname", href: `#d${data.row[doc] + 1}` }, marked(data.docName(doc), terms)),
+    documentLink(data, doc, terms),
     share !== null && h("span", { class: "share" }, h("span", { class: "track", "aria-hidden": "true" }, bar), percent(share)),
     h("span", { class: "snippet" }, text ? marked(text, terms) : wordLine(page, doc, 14, node, terms)),
   ];
