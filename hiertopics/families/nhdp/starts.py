@@ -50,7 +50,7 @@ ROOM = 500_000_000
 FIRST = 0.3
 """The share of the start's iterations for branches that are topics."""
 
-LONG = 500
+LONG = 250
 """Tokens of a document, on average, from which topics are found in all branches together."""
 
 UNEVEN = 3.0
