@@ -14,11 +14,14 @@ from pages import data_of
 from scipy import sparse
 from small_trees import tree_of
 
+import hiertopics
 from hiertopics.base.arrays import F64
 from hiertopics.corpus.data.columns import moments
 from hiertopics.corpus.data.corpus import Tags
 from hiertopics.corpus.data.tree import Label
 from hiertopics.runs.rundir import RunDir
+from hiertopics.views.render import share_told
+from hiertopics.views.report import lead
 from hiertopics.views.report.documents import Shares
 from hiertopics.views.report.lead import LeadInput, lead_part, lead_text
 from hiertopics.views.report.topics import lay_out
@@ -33,9 +36,13 @@ ABOVE = sparse.csr_array([[1.0, 0, 0], [1, 1, 0], [1, 0, 1]])
 def told(theta: F64, tags: dict[str, Tags], card: dict[str, Any] = CARD) -> str:
     """Return the paragraph on a root with two branches; theta: [n_docs, 3], shares at nodes."""
     tree = tree_of([-1, 0, 0])
-    shares = Shares(sparse.csr_array(theta), ABOVE, np.zeros(len(theta), int))
-    known = LeadInput(tree, lay_out(tree), shares, tags, card, "words")
+    known = LeadInput(tree, lay_out(tree), shares_of(theta), tags, card, "words")
     return lead_text(lead_part(known), NAMES)
+
+
+def shares_of(theta: F64) -> Shares:
+    """Return shares whose documents have their main topic where their largest share is."""
+    return Shares(sparse.csr_array(theta), ABOVE, theta.argmax(axis=1))
 
 
 def tags_of(values: list[str]) -> Tags:
@@ -45,9 +52,14 @@ def tags_of(values: list[str]) -> Tags:
 
 
 def moving(later: float) -> F64:
-    """Return shares of 60 documents, the first branch growing to ``later`` in the second half."""
-    noise = np.random.default_rng(0).uniform(-0.05, 0.05, 60)
-    first = np.where(np.arange(60) < 30, 0.3, later) + noise
+    """Return shares of 60 documents.
+
+    A fifth of the first half, and a part ``later`` of the second, have their main topic in the
+    first branch, and none of them most of its words.
+    """
+    place = np.arange(60) % 5
+    is_first = place < 5 * np.where(np.arange(60) < 30, 0.2, later)
+    first = np.where(is_first, 0.47, 0.43)
     return np.column_stack([np.full(60, 0.1), first, 0.9 - first])
 
 
@@ -56,61 +68,91 @@ YEARS = [str(1990 + doc // 6) for doc in range(60)]
 
 @pytest.mark.parametrize("values", [YEARS, [f"{year}-05-01" for year in YEARS]])
 def test_what_grows_and_shrinks_over_years_is_said(values: list[str]) -> None:
-    text = told(moving(0.6), {"year": tags_of(values)})
+    text = told(moving(0.8), {"year": tags_of(values)})
     found = re.search(
         r"Over year first grows from (\S+)% \(1990 to 1994\) to (\S+)% \(1995 to 1999\) of the "
-        r"words of a document, and second shrinks from \S+% to \S+%\.",
+        r"documents, and second shrinks from 80% to 20%; a document counts at its main topic\.",
         text,
     )
     assert found is not None, text
-    assert float(found[1]) == pytest.approx(30, abs=2) and float(found[2]) == pytest.approx(
-        60, abs=2
-    )
-    assert "Over year" not in told(moving(0.3), {"year": tags_of(values)})
+    assert found.groups() == ("20", "80")
+    assert "Over year" not in told(moving(0.2), {"year": tags_of(values)})
 
 
 def by_year(shares: list[float], n_docs: list[int]) -> str:
     """Return the paragraph on years from 2000 on; shares: of the first branch in each year."""
-    first = np.repeat(shares, n_docs) + np.random.default_rng(0).uniform(-0.02, 0.02, sum(n_docs))
+    is_first = [place < round(share * n) for share, n in zip(shares, n_docs, strict=True)
+                for place in range(n)]  # fmt: skip
+    first = np.where(is_first, 0.6, 0.3)
     theta = np.column_stack([np.full(len(first), 0.1), first, 0.9 - first])
     years = np.repeat([str(2000 + year) for year in range(len(shares))], n_docs)
     return told(theta, {"year": tags_of(years.tolist())})
 
 
 def test_a_share_that_turned_is_not_said_to_grow_alone() -> None:
-    text = by_year([0.02, 0.02, 0.02, 0.4, 0.3, 0.13, 0.8], [8, 8, 8, 8, 8, 8, 4])
-    found = re.search(r"Over year first rises to (\d+)% \(2003\), then falls to (\d+)% \(20", text)
-    assert found is not None, text
-    assert [float(share) for share in found.groups()] == pytest.approx([40, 13], abs=1)
-    assert "(2005) of the words of a document, and second falls to" in text
-    assert "(2003), then rises to 77% (2005)." in text
+    text = by_year([0.05, 0.05, 0.05, 0.8, 0.6, 0.2, 1], [40] * 6 + [4])
+    told = "Over year first rises to 80% (2003), then falls to 20% (2005) of the documents, and "
+    assert told in text
+    assert "second falls to 20% (2003), then rises to 80% (2005); a document counts at" in text
+
+
+def test_a_year_of_few_documents_is_no_turn_by_chance() -> None:
+    """All of five documents are not sure to be apart from half of the others."""
+    text = by_year([0.2, 0.2, 1, 0.6, 0.6, 0.6], [80, 80, 5, 80, 80, 80])
+    assert "first grows from" in text and "rises to" not in text, text
 
 
 def test_a_highest_share_that_is_not_apart_from_the_last_is_no_turn() -> None:
-    text = by_year([0.02, 0.05, 0.4, 0.395], [8] * 4)
-    assert re.search(r"first grows from 3\S+% \(2000 to 2001\) to \S+% \(2002 to 2003\)", text)
+    text = by_year([0.05, 0.1, 0.8, 0.75], [20] * 4)
+    assert re.search(r"first grows from 7\S+% \(2000 to 2001\) to \S+% \(2002 to 2003\)", text)
 
 
 def test_halves_of_a_column_end_at_a_value() -> None:
-    text = by_year([0.1, 0.4], [40, 20])
-    assert re.search(r"first grows from 1\S+% \(2000\) to \S+% \(2001\) of the words", text), text
+    text = by_year([0.1, 0.8], [40, 20])
+    assert "first grows from 10% (2000) to 80% (2001) of the documents" in text
 
 
 def test_a_group_that_stands_out_is_said() -> None:
     groups = tags_of(["Ann"] * 30 + ["Bob"] * 30)
-    text = told(moving(0.6), {"author": groups})
-    sides = r"(first has 60% .* author: Bob|second has 60% .* author: Ann), and 30% of those of"
-    assert re.search(sides, text), text
-    assert "author" not in told(moving(0.3), {"author": groups})
+    text = told(moving(0.8), {"author": groups})
+    first = "80% of the documents with author: Bob have their main topic in first, and 20% of the"
+    second = "80% of the documents with author: Ann have their main topic in second, and 20% of the"
+    assert first in text or second in text
+    assert "author" not in told(moving(0.2), {"author": groups})
 
 
 def test_a_code_is_told_as_a_group_and_never_as_time() -> None:
-    """Nothing rises or falls over areas 0 to 3, and what comes after them is still found."""
-    codes = tags_of([str(doc // 15) for doc in range(60)])
-    text = told(moving(0.6), {"area": codes})
+    """Nothing rises or falls over areas 0 and 1, and what comes after them is still found."""
+    codes = tags_of([str(doc // 30) for doc in range(60)])
+    text = told(moving(0.8), {"area": codes})
     assert not re.search("Over area|rises|falls|grows|shrinks", text), text
-    assert re.search(r" of the words of documents with area: \d, and \S+% of those of", text), text
-    assert "Over year first grows" in told(moving(0.6), {"area": codes, "year": tags_of(YEARS)})
+    assert "% of the documents with area: " in text
+    assert "Over year first grows" in told(moving(0.8), {"area": codes, "year": tags_of(YEARS)})
+
+
+def test_shares_of_a_group_are_those_of_its_bars(
+    finished: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not means of shares of words, which are shares neither of words nor of documents."""
+    monkeypatch.setattr(lead, "STANDARD_ERRORS", 0.0)
+    monkeypatch.setattr(lead, "FEWEST", 3)
+    values = ["old", "new"]
+    (tmp_path / "kind").write_text("".join(f"{values[doc % 5 > 1]}\n" for doc in range(30)))
+    page, sides = tmp_path / "page.html", [f"kind={tmp_path / 'kind'}"]
+    hiertopics.report(finished("nhdp-variational"), output=page, sides=sides)
+    data = data_of(page)
+    at = next(place for place, piece in enumerate(data["lead"]) if "kind: " in str(piece))
+    before, branch, after = data["lead"][at : at + 3]
+    own, name = re.findall(r"(\S+) of the documents with kind: (\w+) have", before)[0]
+    (column,) = data["columns"]
+    first = sum(column["node_n"][:branch])
+    cells = slice(first, first + column["node_n"][branch])
+    found = dict(zip(column["node_value"][cells], column["node_count"][cells], strict=True))
+    bars = {
+        value: share_told(found.get(place, 0) / column["totals"][place])
+        for place, value in enumerate(column["values"])
+    }
+    assert bars.pop(name) == own and after.startswith(f", and {bars.popitem()[1]} of the others.")
 
 
 def test_without_a_topic_no_branch_is_named() -> None:
@@ -124,8 +166,8 @@ def test_without_a_topic_no_branch_is_named() -> None:
 
 
 def test_a_hidden_branch_is_counted_and_not_spoken_of() -> None:
-    tree, theta = tree_of([-1, 0, 0]), moving(0.6)
-    shares = Shares(sparse.csr_array(theta), ABOVE, np.zeros(60, int))
+    tree, theta = tree_of([-1, 0, 0]), moving(0.8)
+    shares = shares_of(theta)
     tags = {"year": tags_of(YEARS)}
     known = LeadInput(tree, lay_out(tree), shares, tags, CARD, "words")
     whole = lead_text(lead_part(known), NAMES)
@@ -137,7 +179,7 @@ def test_a_hidden_branch_is_counted_and_not_spoken_of() -> None:
 
 def test_a_manifest_without_a_number_of_documents_names_none() -> None:
     """As of a run that somebody altered; the page shows the rest."""
-    text = told(moving(0.6), {}, {"corpus": {"n_docs": None, "n_tokens": None}, "scores": []})
+    text = told(moving(0.8), {}, {"corpus": {"n_docs": None, "n_tokens": None}, "scores": []})
     assert text.startswith("The documents are in 2 topics.")
 
 
@@ -148,18 +190,18 @@ def test_a_share_that_is_not_zero_is_not_told_as_zero() -> None:
 
 
 def test_a_tree_whose_support_nobody_measured_says_so() -> None:
-    text = told(moving(0.6), {})
+    text = told(moving(0.8), {})
     assert "How many branches come back if a tenth of the documents is left out was not" in text
     assert " measured; hiertopics support RUN measures it." in text
 
 
 def test_documents_of_no_branch_are_counted_and_scores_told() -> None:
-    theta = moving(0.6)
+    theta = moving(0.8)
     theta[:3] = [0.5, 0.25, 0.25]
     score = {"perplexity": 812.4, "standard_error": 0.01}
     text = told(theta, {}, {**CARD, "scores": [score]})
     assert "3 documents have no branch with a third of the words or more (5.0%)." in text
-    assert "Each document has a branch with a third of its words" in told(moving(0.6), {})
+    assert "Each document has a branch with a third of its words" in told(moving(0.8), {})
     assert "812 ± 8 equally likely" in text
     assert text.startswith("60 documents with 4,000 words in 2 topics.")
     assert "perplexity" not in told(theta, {})

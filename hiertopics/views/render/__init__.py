@@ -136,6 +136,15 @@ def share(tree: Tree, node: int) -> str:
     return f"{total:.2%}" + (f" (own {own:.2%})" if 0 < own < total else "")
 
 
+def share_told(share: float) -> str:
+    """Return a share in percent as figures and the page write it: two digits, or one decimal."""
+    if share == 0:
+        return "0%"
+    if share < 0.0005:
+        return "<0.1%"
+    return f"{share:.1%}" if share < 0.0995 else f"{share:.0%}"
+
+
 def for_reading(tree: Tree, view: View, min_docs: int | None = None) -> View:
     """Return the view as it suits a screen: the largest branches first, small nodes left out.
 

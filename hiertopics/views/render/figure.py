@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from hiertopics.base.visible import visible
 from hiertopics.corpus.data.naming import BETWEEN
 from hiertopics.corpus.data.tree import ROOT, Tree
-from hiertopics.views.render import View, is_weak
+from hiertopics.views.render import View, is_weak, share_told
 from hiertopics.views.render.graphs import NO_XML
 from hiertopics.views.render.letters import shortened, text_width
 
@@ -227,7 +227,7 @@ def _draw_node(
         group.set("opacity", "0.55")
     if box.height < LOW:
         return
-    share = _percent(float(tree.subtree_weight[node]))
+    share = share_told(float(tree.subtree_weight[node]))
     name, words = visible(view.label(node).name), visible(view.words(tree, node, vocab))
     room = box.width - 2 * PAD
     n_lines = max(int((box.height - PAD) / LEADING), 1)
@@ -294,7 +294,7 @@ def _group(svg: Element, box: Box, fill: str, title: str) -> Element:
 
 
 def _title(tree: Tree, vocab: Sequence[str], view: View, node: int) -> str:
-    share, n_docs = _percent(float(tree.subtree_weight[node])), int(tree.branch_docs[node])
+    share, n_docs = share_told(float(tree.subtree_weight[node])), int(tree.branch_docs[node])
     told = f"{n_docs} document{'s' * (n_docs != 1)}, {share} of all words"
     return f"[{tree.id_of(node)}] {visible(view.called(tree, node, vocab))}: {told}"
 
@@ -358,12 +358,6 @@ def _colour(hue: float, saturation: float, lightness: float) -> str:
     parts = [(n + hue / 30) % 12 for n in (0, 8, 4)]
     values = [lightness - most * max(-1, min(part - 3, 9 - part, 1)) for part in parts]
     return "#" + "".join(f"{round(255 * value):02x}" for value in values)
-
-
-def _percent(share: float) -> str:
-    if 0 < share < 0.0005:
-        return "<0.1%"
-    return f"{share:.1%}" if share < 0.0995 else f"{share:.0%}"
 
 
 def _told(length: float) -> str:

@@ -13,7 +13,7 @@ from hiertopics.corpus.data import Tags, support_lacks
 from hiertopics.corpus.data.columns import binned, is_time, moments
 from hiertopics.corpus.data.support import support_sentence
 from hiertopics.corpus.data.tree import NONE, ROOT, Labels, Tree, hidden_nodes
-from hiertopics.views.render import FEW_DOCUMENTS, comes_back
+from hiertopics.views.render import FEW_DOCUMENTS, comes_back, share_told
 from hiertopics.views.report.documents import Shares
 from hiertopics.views.report.topics import Layout
 
@@ -58,11 +58,12 @@ def lead_part(lead_input: LeadInput) -> list[Piece]:
     is_shown = ~lead_input.hidden[lead_input.layout.rows[every]]
     branches = every[is_shown]
     below = np.asarray(lead_input.shares.below(every).toarray())
+    inside = _inside(lead_input, branches)
     sentences = [
         _size(lead_input, branches),
         _largest(lead_input, branches),
         _support(lead_input),
-        _change(lead_input, branches, below[:, is_shown]),
+        _change(lead_input, branches, inside),
         _nowhere(lead_input, below),
         _prediction(lead_input.card),
     ]
@@ -122,7 +123,7 @@ def _largest(lead_input: LeadInput, branches: I64) -> list[Piece]:
         node = int(branches[at])
         pieces += [", " if 0 < place < len(order) - 1 else " and " if place else "", node]
         support = comes_back(tree, int(rows[at]))
-        told = f" ({sizes[at]:.0%} of the {lead_input.nouns}"
+        told = f" ({share_told(float(sizes[at]))} of the {lead_input.nouns}"
         pieces.append(told + (")" if support is None else f", support {support:.2f})"))
     return [*pieces, "."]
 
@@ -142,7 +143,7 @@ def _nowhere(lead_input: LeadInput, below: F64) -> list[Piece]:
     if not n:
         return ["Each document has a branch with a third of its words or more."]
     have = "document has" if n == 1 else "documents have"
-    share = f"{n / len(below):.1%}" if n >= 0.0005 * len(below) else "<0.1%"
+    share = share_told(n / len(below))
     return [f"{n:,} {have} no branch with a third of the words or more ({share})."]
 
 
@@ -156,20 +157,29 @@ def _prediction(card: Mapping[str, Any]) -> list[Piece]:
     return []
 
 
-def _change(lead_input: LeadInput, branches: I64, below: F64) -> list[Piece]:
+def _inside(lead_input: LeadInput, branches: I64) -> Bools:
+    """Return which documents have their main topic in which branch, bool [n_docs, n_branches].
+
+    The bars of the page count documents in the same way.
+    """
+    home = lead_input.shares.home[:, None]
+    return (home >= branches) & (home < lead_input.layout.end[branches])
+
+
+def _change(lead_input: LeadInput, branches: I64, inside: Bools) -> list[Piece]:
     """Return what grows over the first column of dates or years, or stands out in a group."""
     if not len(branches):
         return []
     for name, tags in lead_input.tags.items():
         bins = _bins_of(tags)
-        if bins is not None and (found := _over(name, bins, branches, below)):
+        if bins is not None and (found := _over(name, bins, branches, inside)):
             return found
     for name, tags in lead_input.tags.items():
         members = sparse.csr_array(tags.members)
         used = np.flatnonzero(np.asarray(members.sum(axis=0)).ravel())
         if is_time(tags) or not 1 < len(used) <= MOST_GROUPS:
             continue
-        if found := _between(name, tags, members, used, branches, below):
+        if found := _between(name, tags, members, used, branches, inside):
             return found
     return []
 
@@ -209,7 +219,7 @@ def _bins_of(tags: Tags) -> _Bins | None:
     return _Bins(names, docs)
 
 
-def _over(name: str, bins: _Bins, branches: I64, below: F64) -> list[Piece]:
+def _over(name: str, bins: _Bins, branches: I64, inside: Bools) -> list[Piece]:
     """Return the branches that grew and shrank most from the earlier to the later half.
 
     Where the share of a branch turned, the bin where it turned is named in place of the halves.
@@ -221,67 +231,75 @@ def _over(name: str, bins: _Bins, branches: I64, below: F64) -> list[Piece]:
     early, late = bins.joined(0, middle), bins.joined(middle, n)
     if min(len(early), len(late)) < FEWEST:
         return []
-    gap, score = _apart(below, early, late)
+    gap, score = _apart(inside, early, late)
     pieces: list[Piece] = []
     has_periods = False
     for sign, at in ((1, int(score.argmax())), (-1, int(score.argmin()))):
         if abs(score[at]) < STANDARD_ERRORS or gap[at] * sign <= 0:
             continue
-        told = _turn(bins, below[:, [at]], sign)
+        told = _turn(bins, inside[:, [at]], sign)
         if told is None:
-            before, after = (f"{below[docs, at].mean():.1%}" for docs in (early, late))
+            before, after = (share_told(float(inside[docs, at].mean())) for docs in (early, late))
             if not has_periods:
                 before += f" ({bins.period(0, middle)})"
                 after += f" ({bins.period(middle, n)})"
             has_periods = True
             told = f"{'grows' if sign > 0 else 'shrinks'} from {before} to {after}"
-        of = "" if pieces else " of the words of a document"
+        of = "" if pieces else " of the documents"
         pieces += [", and " if pieces else f"Over {name} ", int(branches[at]), f" {told}{of}"]
-    return [*pieces, "."] if pieces else []
+    return [*pieces, "; a document counts at its main topic."] if pieces else []
 
 
-def _turn(bins: _Bins, share: F64, sign: int) -> str | None:
+def _turn(bins: _Bins, inside: Bools, sign: int) -> str | None:
     """Return where a share turned that had grown (sign 1) or shrunk (-1), and its last value.
 
-    share: float64 [n_docs, 1]. None where its highest or lowest value is the first or the last one,
-    or not apart from the last one. Bins of less than ``FEW_DOCUMENTS`` documents do not count.
+    inside: of one branch, bool [n_docs, 1]. None where the highest or lowest share is the first or
+    the last one, or not apart from the last one. Bins of less than ``FEW_DOCUMENTS`` documents do
+    not count.
     """
     counted = [at for at, docs in enumerate(bins.docs) if len(docs) >= FEW_DOCUMENTS]
-    means = np.array([share[bins.docs[at]].mean() for at in counted])
+    means = np.array([inside[bins.docs[at]].mean() for at in counted])
     best = int((sign * means).argmax()) if len(counted) else 0
     if not 0 < best < len(counted) - 1:
         return None
     turn, last = counted[best], counted[-1]
-    if abs(_apart(share, bins.docs[turn], bins.docs[last])[1][0]) < STANDARD_ERRORS:
+    if abs(_apart(inside, bins.docs[turn], bins.docs[last])[1][0]) < STANDARD_ERRORS:
         return None
     first, then = ("rises", "falls") if sign > 0 else ("falls", "rises")
-    top = f"{first} to {means[best]:.0%} ({bins.names[turn]})"
-    return f"{top}, then {then} to {means[-1]:.0%} ({bins.names[last]})"
+    top = f"{first} to {share_told(float(means[best]))} ({bins.names[turn]})"
+    return f"{top}, then {then} to {share_told(float(means[-1]))} ({bins.names[last]})"
 
 
 def _between(
-    name: str, tags: Tags, members: sparse.csr_array, used: I64, branches: I64, below: F64
+    name: str, tags: Tags, members: sparse.csr_array, used: I64, branches: I64, inside: Bools
 ) -> list[Piece]:
     """Return the group that exceeds others most in its share of a branch, and the branch."""
     best: tuple[float, list[Piece]] = (STANDARD_ERRORS, [])
     columns = sparse.csc_array(members)
     for value in used.tolist():
-        inside = np.zeros(len(below), dtype=bool)
-        inside[columns.indices[columns.indptr[value] : columns.indptr[value + 1]]] = True
-        here, others = np.flatnonzero(inside), np.flatnonzero(~inside)
+        is_here = np.zeros(len(inside), dtype=bool)
+        is_here[columns.indices[columns.indptr[value] : columns.indptr[value + 1]]] = True
+        here, others = np.flatnonzero(is_here), np.flatnonzero(~is_here)
         if min(len(here), len(others)) < FEWEST:
             continue
-        _, score = _apart(below, others, here)
+        _, score = _apart(inside, others, here)
         at = int(score.argmax())
         if score[at] > best[0]:
-            told = f" has {below[here, at].mean():.0%} of the words of documents with {name}: "
-            told += f"{tags.names[value]}, and {below[others, at].mean():.0%} of those of others."
-            best = (float(score[at]), [int(branches[at]), told])
+            own, other = (share_told(float(inside[docs, at].mean())) for docs in (here, others))
+            told = f"{own} of the documents with {name}: {tags.names[value]} have their main topic "
+            pieces: list[Piece] = [f"{told}in ", int(branches[at]), f", and {other} of the others."]
+            best = (float(score[at]), pieces)
     return best[1]
 
 
-def _apart(below: F64, first: I64, second: I64) -> tuple[F64, F64]:
-    """Return by how much the second documents have more of each branch, and in errors of that."""
-    gap = below[second].mean(axis=0) - below[first].mean(axis=0)
-    spread = below[first].var(axis=0) / len(first) + below[second].var(axis=0) / len(second)
-    return gap, gap / np.sqrt(np.maximum(spread, 1e-12))
+def _apart(inside: Bools, first: I64, second: I64) -> tuple[F64, F64]:
+    """Return by how much the share of the second documents is larger, and in errors of that.
+
+    The error is that of two parts of one population, so that few documents of one kind are not
+    taken for a sure share.
+    """
+    n, m = len(first), len(second)
+    one, other = inside[first].mean(axis=0), inside[second].mean(axis=0)
+    share = (n * one + m * other) / (n + m)
+    spread = share * (1 - share) * (1 / n + 1 / m)
+    return other - one, (other - one) / np.sqrt(np.maximum(spread, 1e-12))
