@@ -27,7 +27,12 @@ from hiertopics.views.report.lead import LeadInput, lead_part, lead_text
 from hiertopics.views.report.topics import lay_out
 
 Call = Callable[..., Any]
-CARD = {"corpus": {"n_docs": 60, "n_tokens": 4000}, "scores": []}
+CARD: dict[str, Any] = {
+    "corpus": {"n_docs": 60, "n_tokens": 4000},
+    "split": {"spec": "none", "n_heldout": 0, "n_heldout_tokens": 0},
+    "settings": [],
+    "scores": [],
+}
 NAMES = ["root", "first", "second"]
 ABOVE = sparse.csr_array([[1.0, 0, 0], [1, 1, 0], [1, 0, 1]])
 """Which of a root and its two branches lie at or above each."""
@@ -179,7 +184,7 @@ def test_a_hidden_branch_is_counted_and_not_spoken_of() -> None:
 
 def test_a_manifest_without_a_number_of_documents_names_none() -> None:
     """As of a run that somebody altered; the page shows the rest."""
-    text = told(moving(0.8), {}, {"corpus": {"n_docs": None, "n_tokens": None}, "scores": []})
+    text = told(moving(0.8), {}, {**CARD, "corpus": {"n_docs": None, "n_tokens": None}})
     assert text.startswith("The documents are in 2 topics.")
 
 
@@ -202,9 +207,41 @@ def test_documents_of_no_branch_are_counted_and_scores_told() -> None:
     text = told(theta, {}, {**CARD, "scores": [score]})
     assert "3 documents have no branch with a third of the words or more (5.0%)." in text
     assert "Each document has a branch with a third of its words" in told(moving(0.8), {})
-    assert "812 ± 8 equally likely" in text
+    assert text.endswith(
+        "Perplexity of held-out words: 812 ± 8, the uncertainty of a choice among so many words."
+    )
     assert text.startswith("60 documents with 4,000 words in 2 topics.")
     assert "perplexity" not in told(theta, {})
+
+
+@pytest.mark.parametrize(
+    ("spec", "told_of_it"),
+    [
+        ("docs:0.1@0", "; 7 more documents are held out"),
+        ("tokens:0.2@0", "; 1,100 more words are held out"),
+        ("none", ""),
+    ],
+)
+@pytest.mark.parametrize(
+    ("settings", "dropped"),
+    [
+        ([["data.stop_words", "english", None]], "stop words are not counted"),
+        ([["data.stop_words", "english", None], ["data.min_df", 2, 1]],
+         "stop words and rare words are not counted"),
+        ([["data.min_df", 2, 1], ["data.max_df", 0.5, 1.0], ["data.stop_words", "english", None]],
+         "stop words, rare words and frequent words are not counted"),
+        ([["data.text_field", "text", None]], ""),
+    ],
+)  # fmt: skip
+def test_what_is_not_in_the_counts_is_said_beside_them(
+    spec: str, told_of_it: str, settings: list[list[Any]], dropped: str
+) -> None:
+    """Documents that are held out, and words that are dropped."""
+    n_docs = {"docs:0.1@0": 7, "tokens:0.2@0": 60, "none": 0}[spec]
+    split = {"spec": spec, "n_heldout": n_docs, "n_heldout_tokens": 1100}
+    text = told(moving(0.8), {}, {**CARD, "split": split, "settings": settings})
+    behind = f"{told_of_it}{'; ' if dropped else ''}{dropped}."
+    assert text.startswith(f"60 documents with 4,000 words in 2 topics{behind} The largest")
 
 
 def test_only_numbers_and_dates_are_moments() -> None:

@@ -13,6 +13,7 @@ from hiertopics.corpus.data import Tags, support_lacks
 from hiertopics.corpus.data.columns import binned, is_time, moments
 from hiertopics.corpus.data.support import support_sentence
 from hiertopics.corpus.data.tree import NONE, ROOT, Labels, Tree, hidden_nodes
+from hiertopics.corpus.holdouts.split import WITHIN
 from hiertopics.views.render import FEW_DOCUMENTS, comes_back, share_told
 from hiertopics.views.report.documents import Shares
 from hiertopics.views.report.topics import Layout
@@ -29,6 +30,15 @@ STANDARD_ERRORS = 4.0
 
 FEWEST, MOST_GROUPS = 10, 30
 """Documents of each side of a comparison, and values of a column that is read as groups."""
+
+
+DROPPED = {
+    "data.stop_words": "stop words",
+    "data.min_df": "rare words",
+    "data.max_df": "frequent words",
+    "data.max_words": "words beyond the vocabulary",
+}
+"""Settings that drop words of the texts, and what these are called."""
 
 
 class LeadInput(NamedTuple):
@@ -109,7 +119,25 @@ def _size(lead_input: LeadInput, branches: I64) -> list[Piece]:
     many = what if len(branches) == 1 else {"topic": "topics", "branch": "branches"}[what]
     more = f" and {n_more:,} topics below them" if n_more > 0 else ""
     aside = f" ({n_hidden:,} hidden)" if n_hidden else ""
-    return [f"{told} in {len(branches):,} {many}{more}{aside}."]
+    size = f"{told} in {len(branches):,} {many}{more}{aside}"
+    return ["; ".join([size, *_held_out(lead_input.card), *_dropped(lead_input)]) + "."]
+
+
+def _held_out(card: Mapping[str, Any]) -> list[str]:
+    """Return what the fit did not see, in words; nothing where it saw all."""
+    split = card["split"]
+    within = str(split["spec"]).partition(":")[0] in WITHIN
+    n, noun = (split["n_heldout_tokens"], "word") if within else (split["n_heldout"], "document")
+    return [f"{n:,} more {noun}{' is' if n == 1 else 's are'} held out"] if n else []
+
+
+def _dropped(lead_input: LeadInput) -> list[str]:
+    """Return which words of the texts are not counted, by the settings of the run."""
+    keys = {key for key, *_ in lead_input.card["settings"]}
+    kinds = [what for key, what in DROPPED.items() if key in keys]
+    if not kinds or lead_input.nouns != "words":
+        return []
+    return [" and ".join([", ".join(kinds[:-1]), kinds[-1]][len(kinds) < 2 :]) + " are not counted"]
 
 
 def _largest(lead_input: LeadInput, branches: I64) -> list[Piece]:
@@ -152,8 +180,8 @@ def _prediction(card: Mapping[str, Any]) -> list[Piece]:
         perplexity, error = score.get("perplexity"), score.get("standard_error")
         if isinstance(perplexity, int | float):
             spread = f" ± {perplexity * error:,.0f}" if isinstance(error, int | float) else ""
-            what = "In documents put aside it is as unsure of the next word as of a choice among"
-            return [f"{what} {perplexity:,.0f}{spread} equally likely ones (perplexity)."]
+            what = f"Perplexity of held-out words: {perplexity:,.0f}{spread}"
+            return [f"{what}, the uncertainty of a choice among so many words."]
     return []
 
 

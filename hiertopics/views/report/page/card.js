@@ -11,7 +11,7 @@ function inOneLine(card) {
   const score = card.scores.find((one) => typeof one.perplexity === "number");
   if (!score) return "";
   const error = typeof score.standard_error === "number" ? ` ± ${whole.format(score.perplexity * score.standard_error)}` : "";
-  return `perplexity ${whole.format(score.perplexity)}${error} on documents put aside`;
+  return `perplexity ${whole.format(score.perplexity)}${error} of held-out words`;
 }
 
 function errorOf(score, key) {
@@ -51,6 +51,12 @@ function traceBlock(page, card) {
   return section("Over iterations", null, shown.slice(0, 2).map(one), shown.length > 2 && h("details", {}, h("summary", {}, `${shown.length - 2} more`), shown.slice(2).map(one)));
 }
 
+/** What a fit did not see: documents, or words of all documents. */
+function heldOut(split) {
+  const isWithin = /^(tokens|links):/.test(split.spec);
+  return `${split.spec}: ${isWithin ? count(split.n_heldout_tokens, "word") : count(split.n_heldout, "document")}`;
+}
+
 function cardView(page) {
   const { parts } = page.data;
   const card = page.data.card;
@@ -64,9 +70,9 @@ function cardView(page) {
       corpus.n_empty > 0 && ["empty ones among them", whole.format(corpus.n_empty)],
       [page.data.tree.values === "probability" ? "vocabulary" : "columns", whole.format(corpus.n_words)],
       page.data.tree.values === "probability" && ["tokens", whole.format(corpus.n_tokens)],
-      ["put aside", `${split.spec}: ${count(split.n_heldout, "document")}`], ["fingerprint", h("code", {}, corpus.fingerprint.slice(0, 16))], ["split", h("code", {}, split.hash)]])),
+      ["held out", heldOut(split)], ["fingerprint", h("code", {}, corpus.fingerprint.slice(0, 16))], ["split", h("code", {}, split.hash)]])),
     section("Scores", card.scores.length > 0 && takeaway("scores", { csv: () => [["score", "measure", "value"], ...card.scores.flatMap((score) => Object.entries(score).filter(([, value]) => typeof value === "number").map(([key, value]) => [score.score, key, value]))] }),
-      card.scores.length ? scoreTable(card.scores) : h("p", { class: "hint" }, "None yet. ", h("code", {}, "hiertopics eval --heldout"), " scores a run on what was put aside; the next report shows it.")),
+      card.scores.length ? scoreTable(card.scores) : h("p", { class: "hint" }, "None yet. ", h("code", {}, "hiertopics eval --heldout"), " scores a run on what is held out; the next report shows it.")),
     traceBlock(page, card),
     section("Fit", null, pairs([
       card.made_by && ["made by", visible(`${card.made_by} of ${card.parents.join(", ")}`)],

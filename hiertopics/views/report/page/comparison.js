@@ -62,7 +62,7 @@ class Comparison {
 
   summaryBlock(mine, other) {
     const row = (name, get) => [name, get(mine), get(other)];
-    const perplexity = (card) => inOneLine(card).replace(" on documents put aside", "").replace("perplexity ", "") || "–";
+    const perplexity = (card) => inOneLine(card).replace(" of held-out words", "").replace("perplexity ", "") || "–";
     const rows = [
       ["folder", visible(this.page.data.parts.run), visible(this.part.run)],
       row("backend", (c) => c.backend), row("seed", (c) => String(c.seed)), ["topics", whole.format(this.page.data.n), whole.format(this.part.nodes.id.length)],
