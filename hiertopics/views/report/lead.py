@@ -13,7 +13,7 @@ from hiertopics.corpus.data import Tags, support_lacks
 from hiertopics.corpus.data.columns import binned, is_time, moments
 from hiertopics.corpus.data.support import support_sentence
 from hiertopics.corpus.data.tree import NONE, ROOT, Labels, Tree, hidden_nodes
-from hiertopics.corpus.holdouts.split import WITHIN
+from hiertopics.corpus.holdouts.spec import WITHIN
 from hiertopics.views.render import FEW_DOCUMENTS, comes_back, share_told
 from hiertopics.views.report.documents import Shares
 from hiertopics.views.report.topics import Layout
