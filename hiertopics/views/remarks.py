@@ -18,7 +18,7 @@ from scipy import sparse
 from hiertopics.base.arrays import I64
 from hiertopics.base.errors import DataError, UsageError
 from hiertopics.corpus.data import ROOT, Tags, Tree
-from hiertopics.corpus.data.columns import is_time
+from hiertopics.corpus.data.columns import axis_of, is_time
 from hiertopics.corpus.data.treeshares import main_topics
 from hiertopics.corpus.formats.opening import require_file
 from hiertopics.corpus.formats.records import column_of, table_form
@@ -163,7 +163,9 @@ def _most_common(name: str, counts: I64, names: Sequence[str]) -> Said:
 
 def _histogram(name: str, counts: I64, names: Sequence[str]) -> Said:
     high = max(int(counts.max(initial=0)), 1)
-    bars = "".join(" " if n == 0 else BARS[(int(n) * len(BARS) - 1) // high] for n in counts)
+    own = dict(zip(names, counts.tolist(), strict=True))
+    heights = [own.get(name, 0) for name in axis_of(names)]
+    bars = "".join(" " if n == 0 else BARS[(n * len(BARS) - 1) // high] for n in heights)
     line = f"{names[0]} |{bars}| {names[-1]}, at most {high}" if names else ""
     value = [[value, int(n)] for value, n in zip(names, counts, strict=True)]
     return name, line, value

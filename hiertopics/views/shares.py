@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from hiertopics.corpus.data.columns import axis_of
 from hiertopics.views.bycolumn import is_few
 from hiertopics.views.remarks import BARS
 from hiertopics.views.render.records import Grid, Row, to_table
@@ -17,7 +18,7 @@ LONGEST_NAME = 40
 """Letters of a topic's name in these tables."""
 
 MOST_BARS = 40
-"""Most bars of a line over time; with more values, neighbours share a bar."""
+"""Most bars of a line over time; with more years or months, neighbours share a bar."""
 
 FEW_BAR = "·"
 """The bar of values that have too few documents."""
@@ -61,11 +62,16 @@ def to_trend_table(rows: Sequence[Row]) -> Grid:
 
 
 def _bars(points: Sequence[_Point], most: float) -> str:
-    """Return a bar for each value, or for several neighbours, as high as the mean share."""
-    wide = -(-len(points) // MOST_BARS)
+    """Return a bar for each year or month, or for several neighbours, as high as the mean share.
+
+    A blank stands where there are no documents.
+    """
+    axis = axis_of([point.value for point in points])
+    by_value = {point.value: point for point in points}
+    wide = -(-len(axis) // MOST_BARS)
     drawn = []
-    for first in range(0, len(points), wide):
-        some = points[first : first + wide]
+    for first in range(0, len(axis), wide):
+        some = [by_value[value] for value in axis[first : first + wide] if value in by_value]
         known = [point for point in some if point.share is not None and not point.is_few]
         if not known:
             drawn.append(FEW_BAR if any(point.of for point in some) else " ")

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics.corpus.data.columns import Kind, binned, in_ranges, is_time, kind_of, moments
+from hiertopics.corpus.data.columns import (
+    Kind,
+    axis_of,
+    binned,
+    in_ranges,
+    is_time,
+    kind_of,
+    moments,
+)
 from hiertopics.corpus.data.corpus import Tags
 
 
@@ -128,3 +136,24 @@ def test_few_numbers_and_other_values_are_no_ranges(last: str) -> None:
     numbers = [str(number) for number in range(30)]
     assert in_ranges(tags := column(*numbers), 30) is tags
     assert in_ranges(tags := column(*numbers, last), 20) is tags
+
+
+@pytest.mark.parametrize(
+    ("names", "axis"),
+    [
+        (["1970", "1973", "1974"], ["1970", "1971", "1972", "1973", "1974"]),
+        (["1970", "1990", "2000"], ["1970", "1980", "1990", "2000"]),
+        (["1998.0", "2000.0", "2001.0"], ["1998.0", "1999", "2000.0", "2001.0"]),
+        (["1999-11", "2000-02"], ["1999-11", "2000-02"]),
+        (["1999-11", "1999-12", "2000-02"], ["1999-11", "1999-12", "2000-01", "2000-02"]),
+        (["1999-11", "1999-12-20", "2000-02"], ["1999-11", "1999-12-20", "2000-02"]),
+        (["3 to 5", "6 to 9"], ["3 to 5", "6 to 9"]),
+        (["1998", "1998.0", "2000"], ["1998", "1998.0", "2000"]),
+        (["1999"], ["1999"]),
+        ([], []),
+    ],
+)
+def test_an_axis_has_a_place_for_each_step_with_documents_or_without(
+    names: list[str], axis: list[str]
+) -> None:
+    assert axis_of(names) == axis

@@ -70,6 +70,36 @@ def test_columns_are_shown_as_what_they_hold(dated: Path) -> None:
     assert columns["day"]["ordered"] and columns["day"]["totals"] == [10] * 4
 
 
+GAPS = """bars => bars.map(bar => [Math.round(bar.getBBox().x + bar.getBBox().width / 2),
+  bar.querySelector("title").textContent.slice(0, 4)])"""
+
+
+def test_years_without_documents_keep_their_place_on_the_axis(
+    finished: Callable[..., Path], show: Show, tmp_path: Path
+) -> None:
+    """In the chart of branches and in that of a topic. The axis names them."""
+    values = ["1970"] * 5 + ["1990"] * 10 + ["1991"] * 10 + ["1993"] * 5
+    (tmp_path / "years").write_text("".join(f"{value}\n" for value in values))
+    page = tmp_path / "page.html"
+    sides = [f"year={tmp_path / 'years'}"]
+    hiertopics.report(finished("nhdp-variational"), output=page, sides=sides)
+    (column,) = data_of(page)["columns"]
+    assert column["values"] == ["1970", "1990", "1991", "1993"]
+    assert column["axis"] == [str(year) for year in range(1970, 1994)]
+    for address, marks in (("", "rect.part"), ("t0", "rect")):
+        opened = show(page, address=address)
+        drawing = opened.page.locator("#detail .chart svg").first
+        bars = dict(
+            (year, x) for x, year in drawing.locator(marks).evaluate_all(GAPS) if year.isdigit()
+        )
+        assert set(bars) == {"1970", "1990", "1991", "1993"}
+        step = (bars["1993"] - bars["1970"]) / 23
+        for year in ("1990", "1991"):
+            assert bars[year] - bars["1970"] == pytest.approx((int(year) - 1970) * step, abs=1)
+        labels = drawing.locator("text").all_text_contents()
+        assert any("1970" < label < "1990" for label in labels)
+
+
 def test_codes_are_listed_by_how_common_they_are_and_never_drawn_as_time(
     dated: Path, show: Show
 ) -> None:

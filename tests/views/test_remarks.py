@@ -68,6 +68,18 @@ def test_text_shows_a_histogram_of_years_and_the_most_common_authors(
     assert "author: bob 16, ann 8" in next(line for line in lines if "author: " in line)
 
 
+def test_a_year_without_documents_keeps_its_place_in_the_histogram(
+    call: Call, run: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "years").write_text(
+        "".join(f"{1990 + 3 * (doc % 2)}\n" for doc in range(28)) + "1994\n" * 2
+    )
+    lines = call("show-tree", run, "--side", f"year={tmp_path / 'years'}").out.splitlines()
+    told = next(line for line in lines if "year: " in line).partition("year: ")[2]
+    bars = told.partition("|")[2].partition("|")[0]
+    assert len(bars) == 5 and bars[1:3] == "  " and bars[0] != " " != bars[3]
+
+
 def test_a_key_file_names_the_values(call: Call, run: Path, tmp_path: Path) -> None:
     (tmp_path / "a.who").write_text("1\n" * 30)
     (tmp_path / "a.who.key").write_text("Ann A\nBob B\n")

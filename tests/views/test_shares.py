@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from hiertopics.views.render.charts import to_vega_lite
 from hiertopics.views.shares import MOST_BARS, by_difference, to_share_table, to_trend_table
 
 Call = Callable[..., Any]
@@ -42,6 +43,31 @@ def test_values_of_few_documents_are_dots_and_no_extremes() -> None:
     assert cells([row("1990", 0.9, of=4)])[3:] == ["90.0%", "90.0% in 1990", "90.0%"]
     assert to_trend_table([row("1990", None, of=0)]).cells == []
     assert cells([row("1990", 0.0), row("1991", 0.0)])[2] == "▁▁"
+
+
+def test_years_without_documents_keep_their_place_in_the_line() -> None:
+    rows = [row("1990", 0.1), row("1993", 0.4), row("1994", 0.2)]
+    assert cells(rows)[2] == "▃  █▅"
+    assert list(to_trend_table(rows).heads)[2] == "1990 to 1994"
+    far = [row("1900", 0.1), *(row(str(year), 0.4) for year in range(1960, 1980))]
+    assert cells(far)[2] == f"▃{' ' * 29}{'█' * 10}", "two years share a bar"
+    months = [row("1999-11", 0.2), row("1999-12", 0.4), row("2000-02", 0.4)]
+    assert cells(months)[2] == "▅█ █"
+
+
+@pytest.mark.parametrize(
+    ("values", "places"),
+    [
+        (["1999-11", "1999-12", "2000-02"], ["1999-11", "1999-12", "2000-01", "2000-02"]),
+        (["b", "a"], ["b", "a"]),
+    ],
+)
+def test_months_without_documents_keep_their_place_in_a_chart(
+    values: list[str], places: list[str]
+) -> None:
+    chart = to_vega_lite([row(value, 0.1) for value in values], "month")
+    assert chart["spec"]["encoding"]["x"]["scale"]["domain"] == places
+    assert [value["value"] for value in chart["data"]["values"]] == values
 
 
 def test_many_values_share_bars_by_their_documents() -> None:

@@ -20,6 +20,9 @@ MONTHS = 36
 """Dates that span at most so many months are binned by month, longer ones by year."""
 
 
+TOLERANCE = 1e-6
+"""How far a moment may be from a month, in months."""
+
 N_RANGES = 10
 """Ranges that a column of many numbers is cut into."""
 
@@ -78,11 +81,7 @@ def binned(tags: Tags) -> Tags:
     used = np.flatnonzero(np.asarray(sparse.csr_array(tags.members).sum(axis=0)).ravel())
     known = [month for place in used.tolist() if (month := months[place]) is not None]
     by_month = max(known) - min(known) < MONTHS
-    bins = [
-        "" if month is None else f"{month // 12:04}-{month % 12 + 1:02}" if by_month
-        else f"{month // 12:04}"
-        for month in months
-    ]  # fmt: skip
+    bins = ["" if month is None else _named(month, by_month=by_month) for month in months]
     names = sorted(set(bins) - {""})
     place = {name: number for number, name in enumerate(names)}
     kept = [number for number, name in enumerate(bins) if name]
@@ -112,6 +111,33 @@ def in_ranges(tags: Tags, most: int) -> Tags:
     found = sparse.csr_array(sparse.csr_array(members, dtype=np.int64) @ into, dtype=bool)
     called = tuple(low if low == high else f"{low} to {high}" for low, high in ends)
     return Tags(found, called, tags.notes)
+
+
+def axis_of(names: Sequence[str]) -> list[str]:
+    """Return the names of all places on an even axis of years or months, ascending as ``names``.
+
+    The places are as far apart as the largest step that leads to all names. Those between them,
+    of which there are no documents, get names of their own. Names that are no years or months are
+    the places themselves.
+    """
+    when = moments(names)
+    if when is None:
+        return list(names)
+    months = np.rint(12 * when).astype(np.int64)
+    apart = months - months[0]
+    step = int(np.gcd.reduce(apart))
+    is_even = np.abs(12 * when - months).max() < TOLERANCE and bool((np.diff(apart) > 0).all())
+    if not is_even:
+        return list(names)
+    own = dict(zip(months.tolist(), names, strict=True))
+    by_month = any(month % 12 for month in own)
+    between = range(int(months[0]), int(months[-1]) + 1, step)
+    return [own.get(month) or _named(month, by_month=by_month) for month in between]
+
+
+def _named(month: int, *, by_month: bool) -> str:
+    """Return how a month since year 0 is written, or its year."""
+    return f"{month // 12:04}-{month % 12 + 1:02}" if by_month else f"{month // 12:04}"
 
 
 def moments(names: Sequence[str]) -> F64 | None:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hiertopics.corpus.data.columns import axis_of
 from hiertopics.views.render import FEW_DOCUMENTS
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
@@ -24,6 +25,7 @@ def to_vega_lite(rows: Sequence[Mapping[str, Any]], column: str) -> dict[str, An
 
     rows: records of ``bycolumn.by_column``. Where all values of the column are numbers the share is
     a line in a band of its interval; else a point for each value, in the order of the records.
+    Months without documents keep their place, as years do.
     """
     numbers = [_number(str(row["value"])) for row in rows]
     in_order = bool(rows) and None not in numbers
@@ -67,8 +69,9 @@ def _number(text: str) -> float | None:
 
 def _places(column: str, values: Sequence[Mapping[str, Any]], in_order: bool) -> dict[str, Any]:
     if not in_order:
-        sort = list(dict.fromkeys(value["value"] for value in values))
-        return {"field": "value", "type": "nominal", "title": column, "sort": sort}
+        places = axis_of(list(dict.fromkeys(value["value"] for value in values)))
+        place = {"field": "value", "type": "nominal", "title": column, "sort": places}
+        return place | {"scale": {"domain": places}}
     scale, axis = {"zero": False, "nice": False}, {"format": "d"}
     whole = all(float(value["value"]).is_integer() for value in values)
     place = {"field": "value", "type": "quantitative", "title": column, "scale": scale}

@@ -59,22 +59,27 @@ function write(x, y, text, more = {}) {
   return s("text", { x, y, fill: "currentColor", ...more }, text);
 }
 
-/** Bars side by side, in the order of their values: years. rows: {value, n, title, pale}. */
-function columnChart(rows, width, label, fill, tell) {
+/** The axis of years or months below bars: where each begins, how wide a place is, and its texts. Places without documents stay. */
+function timeAxis(column, left, width, y, room) {
+  const step = (width - left - 4) / column.axis.length;
+  const every = Math.ceil(column.axis.length / Math.max(Math.floor((width - left) / room), 1));
+  const places = new Map(column.axis.map((name, i) => [name, i]));
+  const names = column.axis.map((name, i) => i % every === 0 && write((left + (i + 0.5) * step).toFixed(1), y, visible(name), { "text-anchor": "middle" }));
+  return { step, names, at: (value) => left + places.get(value) * step };
+}
+
+/** Bars side by side over time. rows: {value, n, title, pale}. */
+function columnChart(column, rows, width, label, fill, tell) {
   const [high, left, base] = [150, 46, 128];
   const most = Math.max(...rows.map((row) => row.n), 1e-12);
-  const step = (width - left - 4) / rows.length;
-  const every = Math.ceil(rows.length / Math.max(Math.floor((width - left) / 52), 1));
-  const bars = rows.map((row, i) => {
+  const axis = timeAxis(column, left, width, base + 14, 52);
+  const bars = rows.map((row) => {
     const height = (row.n / most) * (base - 14);
-    return [
-      s("rect", { x: (left + i * step + step * 0.1).toFixed(2), y: (base - height).toFixed(2), width: (step * 0.8).toFixed(2), height: height.toFixed(2), fill, "fill-opacity": row.pale ? PALE : null }, s("title", {}, row.title)),
-      i % every === 0 && write((left + (i + 0.5) * step).toFixed(1), base + 14, visible(row.value), { "text-anchor": "middle" }),
-    ];
+    return s("rect", { x: (axis.at(row.value) + axis.step * 0.1).toFixed(2), y: (base - height).toFixed(2), width: Math.max(axis.step * 0.8, 1).toFixed(2), height: height.toFixed(2), fill, "fill-opacity": row.pale ? PALE : null }, s("title", {}, row.title));
   });
   return drawing(width, high, label,
     s("path", { d: `M${left} 14H${width}M${left} ${base}H${width}`, stroke: "currentColor", "stroke-opacity": 0.25, fill: "none" }),
-    write(left - 5, 18, tell(most), { "text-anchor": "end" }), write(left - 5, base + 4, "0", { "text-anchor": "end" }), bars);
+    write(left - 5, 18, tell(most), { "text-anchor": "end" }), write(left - 5, base + 4, "0", { "text-anchor": "end" }), axis.names, bars);
 }
 
 /** Bars below one another, each with its text; tick: what to compare with. */

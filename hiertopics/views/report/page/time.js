@@ -43,20 +43,18 @@ function timeBlock(page) {
 function stackedChart(page, column, branches, counts, width) {
   const { data } = page;
   const [high, left, base] = [210, 40, 186];
-  const step = (width - left - 4) / column.values.length;
-  const every = Math.ceil(column.values.length / Math.max(Math.floor((width - left) / 56), 1));
+  const axis = timeAxis(column, left, width, base + 16, 56);
   const bars = column.values.map((value, at) => {
     let below = 0;
-    const parts = branches.map((node, b) => {
+    return branches.map((node, b) => {
       const share = column.totals[at] ? counts[b][at] / column.totals[at] : 0;
       const y = base - (below + share) * (base - 14);
       below += share;
-      return share > 0 && s("rect", { class: "part", x: (left + at * step + step * 0.05).toFixed(2), y: y.toFixed(2), width: (step * 0.9).toFixed(2), height: (share * (base - 14)).toFixed(2), fill: inkColour(data, node), "fill-opacity": column.totals[at] < FEW_DOCUMENTS ? PALE : null, onclick: () => page.showDocuments(node, column, at) },
+      return share > 0 && s("rect", { class: "part", x: (axis.at(value) + axis.step * 0.05).toFixed(2), y: y.toFixed(2), width: Math.max(axis.step * 0.9, 1).toFixed(2), height: (share * (base - 14)).toFixed(2), fill: inkColour(data, node), "fill-opacity": column.totals[at] < FEW_DOCUMENTS ? PALE : null, onclick: () => page.showDocuments(node, column, at) },
         s("title", {}, `${visible(value)}, ${visible(page.labels.called(node))}: ${whole.format(counts[b][at])} of ${count(column.totals[at], "document")}${restsOn(column.totals[at])}`));
     });
-    return [parts, at % every === 0 && write((left + (at + 0.5) * step).toFixed(1), base + 16, visible(value), { "text-anchor": "middle" })];
   });
   return drawing(width, high, `Share of the documents in each branch over ${visible(column.name)}`,
     s("path", { d: `M${left} 14H${width}M${left} ${base}H${width}`, stroke: "currentColor", "stroke-opacity": 0.25, fill: "none" }),
-    write(left - 5, 18, "100%", { "text-anchor": "end" }), write(left - 5, base + 4, "0", { "text-anchor": "end" }), bars);
+    write(left - 5, 18, "100%", { "text-anchor": "end" }), write(left - 5, base + 4, "0", { "text-anchor": "end" }), axis.names, bars);
 }

@@ -183,7 +183,7 @@ function columnBlock(page, node, column) {
   // A count is what it is; a share says something of further documents.
   const isPale = (row) => page.columnsBy === "share" && row.total < FEW_DOCUMENTS;
   const title = (row) => `${visible(row.value)}: ${whole.format(row.n)} of ${count(row.total, "document")}, ${percent(row.share)}${isPale(row) ? restsOn(row.total) : ""}`;
-  const chartOf = (width) => columnChart(rows.map((row) => ({ value: row.value, n: valueOf(row), title: title(row), pale: isPale(row) })), width,
+  const chartOf = (width) => columnChart(column, rows.map((row) => ({ value: row.value, n: valueOf(row), title: title(row), pale: isPale(row) })), width,
     `${visible(column.name)}: ${page.columnsBy === "share" ? "share of the documents of each value" : "documents"}; highest at ${visible(rows.reduce((a, b) => (valueOf(b) > valueOf(a) ? b : a)).value)}`, inkColour(data, node), tell);
   // The share of a value with few documents is chance: the most common ones here are shown.
   const sorted = () => rows.slice().sort((a, b) => b.n - a.n).slice(0, 12).sort((a, b) => valueOf(b) - valueOf(a));
