@@ -70,6 +70,62 @@ def test_columns_are_shown_as_what_they_hold(dated: Path) -> None:
     assert columns["day"]["ordered"] and columns["day"]["totals"] == [10] * 4
 
 
+def test_without_time_the_overview_shows_branches_by_another_column(
+    finished: Callable[..., Path], show: Show, tmp_path: Path
+) -> None:
+    """Its most common values first; a part of a bar is a count of documents, and leads to them."""
+    values = ["port"] * 12 + ["starboard"] * 10 + ["keel"] * 6 + ["mast"] * 2
+    (tmp_path / "sides").write_text("".join(f"{value}\n" for value in values))
+    names = "".join(f"{doc}\n" for doc in range(30))
+    (tmp_path / "names").write_text(names)
+    page = tmp_path / "page.html"
+    sides = [f"side={tmp_path / 'sides'}", f"code={tmp_path / 'names'}"]
+    hiertopics.report(finished("nhdp-variational"), output=page, sides=sides)
+    column = next(one for one in data_of(page)["columns"] if one["name"] == "side")
+    opened = show(page)
+    block = opened.page.locator("#detail .block", has_text="Branches by side")
+    assert block.locator(".choice").count() == 0, "codes of one document each are not compared"
+    texts = block.locator("svg text").all_text_contents()
+    assert texts[0::2] == column["values"] and texts[1::2] == list(map(str, column["totals"]))
+    titles = block.locator("rect.part title").all_text_contents()
+    for value, total in zip(column["values"], column["totals"], strict=True):
+        mine = [title for title in titles if title.startswith(f"{value}, ")]
+        counts = [int(re.findall(r": (\d+) of (\d+) document", title)[0][0]) for title in mine]
+        assert 0 < sum(counts) <= total
+        assert {"pale" in title for title in mine} == {total < 5}
+    assert "Of the documents of each side, the share whose main topic" in block.inner_text()
+    n = int(re.findall(r": (\d+) of", titles[0])[0])
+    block.locator("rect.part").first.dispatch_event("click")
+    opened.page.locator(".doctable").wait_for()
+    assert opened.page.locator("#detail .sub[role=status]").inner_text().startswith(f"{n} of ")
+
+
+def test_bars_say_how_they_count_the_documents_of_a_topic(
+    finished: Callable[..., Path], show: Show, tmp_path: Path
+) -> None:
+    """A document with words there counts at its main topic alone: sums of bars are smaller."""
+    (tmp_path / "sides").write_text("port\nstarboard\n" * 15)
+    page = tmp_path / "page.html"
+    sides = [f"side={tmp_path / 'sides'}"]
+    hiertopics.report(finished("nhdp-variational"), output=page, sides=sides)
+    data = data_of(page)
+    (column,), nodes = data["columns"], data["nodes"]
+    seen = set()
+    for place, name in enumerate(nodes["id"]):
+        first = sum(column["node_n"][:place])
+        n = sum(column["node_count"][first : first + column["node_n"][place]])
+        if not n:
+            continue
+        text = show(page, address=f"t{name}").page.inner_text("#detail")
+        told = re.findall(
+            r"Bars count a document once, at its main topic: (\d+) of the (\d+)", text
+        )
+        total = nodes["branch_docs"][place]
+        assert told == ([] if n == total else [(str(n), str(total))])
+        seen.add(n == total)
+    assert seen == {True, False}
+
+
 GAPS = """bars => bars.map(bar => [Math.round(bar.getBBox().x + bar.getBBox().width / 2),
   bar.querySelector("title").textContent.slice(0, 4)])"""
 

@@ -64,7 +64,9 @@ function timeAxis(column, left, width, y, room) {
   const step = (width - left - 4) / column.axis.length;
   const every = Math.ceil(column.axis.length / Math.max(Math.floor((width - left) / room), 1));
   const places = new Map(column.axis.map((name, i) => [name, i]));
-  const names = column.axis.map((name, i) => i % every === 0 && write((left + (i + 0.5) * step).toFixed(1), y, visible(name), { "text-anchor": "middle" }));
+  // A name in the middle of its place, but not beyond the edge.
+  const nameAt = (x, name) => write(Math.min(x, width - widthOf(name, false) / 2).toFixed(1), y, name, { "text-anchor": "middle" });
+  const names = column.axis.map((name, i) => i % every === 0 && nameAt(left + (i + 0.5) * step, visible(name)));
   return { step, names, at: (value) => left + places.get(value) * step };
 }
 

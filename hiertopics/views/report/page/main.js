@@ -293,7 +293,7 @@ class Page {
         data.tree.values === "probability" && [whole.format(card.corpus.n_words), "different words"],
         !parts.lead && data.tree.values === "probability" && [whole.format(card.corpus.n_tokens), "words in all"],
       ].filter(Boolean).map(([value, what]) => h("div", {}, h("dt", {}, what), h("dd", {}, value)))),
-      timeBlock(this),
+      branchesBlock(this),
       agreementBlock(this),
       section("How to read this page", null, h("ul", { class: "hints" },
         data.tree.kind === "flat" ? h("li", {}, "A box of the map is a topic, as high as it has documents.") : h("li", {}, "A box of the map is a topic; the boxes to its right are its parts. Click to look inside; click the leftmost to come back."),

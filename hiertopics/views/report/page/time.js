@@ -1,47 +1,90 @@
-// Branches over time: one picture for the whole tree, which leads into the table of documents.
+// Branches over time, or by another column: one picture for the whole tree, which leads into the table of documents.
 
 const MOST_BRANCHES = 12;
+/** Values of a column that are compared: the most common ones of a column that has no more than this. */
+const MOST_COMPARED = 12;
+const MOST_KINDS = 100;
 
 /** Columns of years or dates with a bar for each value. @param {Data} data */
 function timeColumns(data) {
   return data.columns.filter((column) => column.ordered && column.totals.some((total) => total > 1));
 }
 
+/** Other columns whose values have documents enough to be compared. @param {Data} data */
+function kindColumns(data) {
+  const isCommon = (total) => total >= FEW_DOCUMENTS;
+  return data.columns.filter((column) => !column.ordered && column.values.length <= MOST_KINDS && column.totals.filter(isCommon).length > 1);
+}
+
 /** Of each value of a column the documents of each branch that is not hidden, the largest branch first; the rest is in none of them. */
-function overTime(page, column) {
+function overColumn(page, column) {
   const { data, labels } = page;
   const branches = data.largestFirst(branchesOf(data).filter((node) => !labels.hidden(node))).slice(0, MOST_BRANCHES);
-  const counts = branches.map((node) => columnRows(data, node, column).map((row) => row.n));
+  const counts = branches.map((node) => {
+    const found = new Map(columnRows(data, node, column).map((row) => [row.value, row.n]));
+    return column.values.map((value) => found.get(value) || 0);
+  });
   return { branches, counts };
 }
 
-/** The section of the overview. @param {Page} page */
-function timeBlock(page) {
-  const columns = timeColumns(page.data);
+/** The section of the overview: the first column of time, else another one. @param {Page} page */
+function branchesBlock(page) {
+  const columns = [...timeColumns(page.data), ...kindColumns(page.data)];
   if (!columns.length || branchesOf(page.data).length < 2) return null;
   const column = columns.find((one) => one.name === page.timeBy) || columns[0];
-  const { branches, counts } = overTime(page, column);
+  const { branches, counts } = overColumn(page, column);
   const nHidden = branchesOf(page.data).filter((node) => page.labels.hidden(node)).length;
   const host = h("div", { class: "chart" });
-  const svg = (width) => stackedChart(page, column, branches, counts, width);
+  const svg = (width) => (column.ordered ? stackedChart : kindChart)(page, column, branches, counts, width);
   const csv = () => [["value", "node", "branch", "documents", "of", "share"], ...column.values.flatMap((value, at) => branches.map((node, b) => [value, page.data.nodes.id[node], page.labels.called(node, NAME_WORDS), counts[b][at], column.totals[at], counts[b][at] / column.totals[at]]))];
   host.append(svg(Math.max(Math.floor(page.detail.clientWidth) - 34, 260)));
+  const word = column.ordered ? "over" : "by";
   const tools = [
-    columns.length > 1 && choice("Branches over", columns.map((one) => [one.name, visible(one.name)]), column.name, (name) => {
+    columns.length > 1 && choice("Branches over or by", columns.slice(0, MOST_SHOWN).map((one) => [one.name, visible(one.name)]), column.name, (name) => {
       page.timeBy = name;
       page.route(false);
     }),
-    takeaway(`branches-over-${column.name}`, { svg: () => svg(760), csv }),
+    takeaway(`branches-${word}-${column.name}`, { svg: () => svg(760), csv }),
   ];
-  return section(h("span", {}, "Branches over ", told(column.name)), tools, host,
-    paleHint(column.totals.some((total) => total > 0 && total < FEW_DOCUMENTS)),
+  const shown = column.ordered ? column.totals : column.totals.slice(0, MOST_COMPARED);
+  const rest = column.totals.length - shown.length;
+  return section(h("span", {}, `Branches ${word} `, told(column.name)), tools, host,
+    paleHint(shown.some((total) => total > 0 && total < FEW_DOCUMENTS)),
     h("ul", { class: "legend keyed" }, branches.map((node) => h("li", {}, topicLink(page, node, NAME_WORDS)))),
-    h("p", { class: "hint" }, `Share of the documents of each value. A part of a bar leads to its documents.${nHidden ? ` Left out: ${nHidden} hidden ${nHidden === 1 ? "branch" : "branches"}.` : ""}`));
+    h("p", { class: "hint" }, "Of the documents of each ", told(column.name), ", the share whose main topic is in the branch. A part of a bar leads to its documents.",
+      rest > 0 && ` ${whole.format(rest)} less common ${rest === 1 ? "value is" : "values are"} not shown.`,
+      nHidden > 0 && ` Left out: ${nHidden} hidden ${nHidden === 1 ? "branch" : "branches"}.`));
+}
+
+/** A part of a bar: the documents of a branch among those of a value. place: its x, y, width and height. */
+function branchPart(page, column, node, at, n, place) {
+  const total = column.totals[at];
+  return s("rect", { class: "part", ...place, fill: inkColour(page.data, node), "fill-opacity": total < FEW_DOCUMENTS ? PALE : null, onclick: () => page.showDocuments(node, column, at) },
+    s("title", {}, `${visible(column.values[at])}, ${visible(page.labels.called(node))}: ${whole.format(n)} of ${count(total, "document")}${restsOn(total)}`));
+}
+
+/** Bars of shares below one another, a part for each branch: the most common values of a column. */
+function kindChart(page, column, branches, counts, width) {
+  const values = column.values.slice(0, MOST_COMPARED);
+  const widest = (texts) => texts.reduce((most, text) => Math.max(most, widthOf(visible(text), false)), 0) + 8;
+  const [step, left, right] = [22, Math.min(widest(values), width * 0.34), widest(column.totals.map((total) => whole.format(total)))];
+  const room = width - left - right;
+  const bars = values.map((value, at) => {
+    const y = 4 + at * step;
+    let before = 0;
+    const parts = branches.map((node, b) => {
+      const share = counts[b][at] / column.totals[at];
+      const x = left + before * room;
+      before += share;
+      return share > 0 && branchPart(page, column, node, at, counts[b][at], { x: x.toFixed(2), y, width: (share * room).toFixed(2), height: step - 5 });
+    });
+    return [write(left - 6, y + 13, shortened(visible(value), left - 8, false), { "text-anchor": "end" }), parts, write(left + room + 5, y + 13, whole.format(column.totals[at]))];
+  });
+  return drawing(width, bars.length * step + 6, `Share of the documents in each branch by ${visible(column.name)}`, bars);
 }
 
 /** Bars of shares, a part for each branch. */
 function stackedChart(page, column, branches, counts, width) {
-  const { data } = page;
   const [high, left, base] = [210, 40, 186];
   const axis = timeAxis(column, left, width, base + 16, 56);
   const bars = column.values.map((value, at) => {
@@ -50,8 +93,7 @@ function stackedChart(page, column, branches, counts, width) {
       const share = column.totals[at] ? counts[b][at] / column.totals[at] : 0;
       const y = base - (below + share) * (base - 14);
       below += share;
-      return share > 0 && s("rect", { class: "part", x: (axis.at(value) + axis.step * 0.05).toFixed(2), y: y.toFixed(2), width: Math.max(axis.step * 0.9, 1).toFixed(2), height: (share * (base - 14)).toFixed(2), fill: inkColour(data, node), "fill-opacity": column.totals[at] < FEW_DOCUMENTS ? PALE : null, onclick: () => page.showDocuments(node, column, at) },
-        s("title", {}, `${visible(value)}, ${visible(page.labels.called(node))}: ${whole.format(counts[b][at])} of ${count(column.totals[at], "document")}${restsOn(column.totals[at])}`));
+      return share > 0 && branchPart(page, column, node, at, counts[b][at], { x: (axis.at(value) + axis.step * 0.05).toFixed(2), y: y.toFixed(2), width: Math.max(axis.step * 0.9, 1).toFixed(2), height: (share * (base - 14)).toFixed(2) });
     });
   });
   return drawing(width, high, `Share of the documents in each branch over ${visible(column.name)}`,

@@ -38,7 +38,7 @@ function topicView(page, node) {
     isBranch && childBlock(page, node),
     wordBlock(page, node, hasWordsBelow),
     !isBranch && tellingBlock(page, node),
-    page.data.columns.map((column) => columnBlock(page, node, column)),
+    columnBlocks(page, node),
     documentBlock(page, node),
     hasWordsBelow && ownBlock(page, node),
     isBranch && tellingBlock(page, node),
@@ -154,6 +154,23 @@ function columnRows(data, node, column) {
   for (let i = column.nodeFirst[node]; i < column.nodeFirst[node + 1]; i++) counts.set(column.node_value[i], column.node_count[i]);
   const places = column.ordered ? column.values.keys() : counts.keys();
   return Array.from(places, (v) => ({ value: column.values[v], n: counts.get(v) || 0, total: column.totals[v], share: (counts.get(v) || 0) / column.totals[v] }));
+}
+
+/** The columns of a topic; the first one says how documents count in the bars of all. */
+function columnBlocks(page, node) {
+  const blocks = page.data.columns.map((column) => columnBlock(page, node, column)).filter(Boolean);
+  const hint = countedHint(page.data, node);
+  if (blocks.length && hint) blocks[0].append(hint);
+  return blocks;
+}
+
+/** How bars count documents, where fewer have their main topic at or below a node than have words there. */
+function countedHint(data, node) {
+  const total = data.nodes.branch_docs[node];
+  if (!data.docs || data.tree.paths) return null;
+  const n = data.docs.home.filter((home) => home >= node && home < data.nodes.end[node]).length;
+  if (data.nDocs < data.docs.total) return h("p", { class: "hint" }, "Bars count a document once, at its main topic.");
+  return n < total && h("p", { class: "hint" }, `Bars count a document once, at its main topic: ${whole.format(n)} of the ${count(total, "document")}.`);
 }
 
 function columnBlock(page, node, column) {
