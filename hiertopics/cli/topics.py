@@ -210,7 +210,7 @@ def _csv(rows: list[dict[str, Any]], by: str | None) -> str:
 
 def _chart(rows: list[dict[str, Any]], by: str) -> str:
     from hiertopics.base.files import to_json
-    from hiertopics.views.render.charts import to_vega_lite
+    from hiertopics.views.charts import to_vega_lite
 
     return to_json(to_vega_lite(rows, by))
 

@@ -59,7 +59,8 @@ class Entry(NamedTuple):
     variants: by the word after the colon. compiling: about how many seconds of one core its kernels
     take to compile, measured with numba 0.68; None: it has none. combined: modules of several
     variants at once, ``{"bursts:partial": module}``. Where settings suit several variants that are
-    not combined, the first one with a module is loaded.
+    not combined, the first one with a module is loaded. paper: authors, title and place of the
+    paper that a text on its results cites; "": there is none.
     """
 
     module: str
@@ -67,6 +68,7 @@ class Entry(NamedTuple):
     variants: Mapping[str, Variant] = MappingProxyType({})
     compiling: int | None = None
     combined: Mapping[str, str] = MappingProxyType({})
+    paper: str = ""
 
     @property
     def backends(self) -> dict[str, str]:
@@ -133,30 +135,66 @@ def _zero_order(name: str) -> dict[str, Variant]:
     }
 
 
+SATO = (
+    "I. Sato, K. Kurihara, H. Nakagawa: Practical collapsed variational Bayes inference for "
+    "hierarchical Dirichlet process, KDD 2012"
+)
+TEH = "Y. W. Teh, K. Kurihara, M. Welling: Collapsed variational inference for HDP, NIPS 2007"
+TEH_HDP = (
+    "Y. W. Teh, M. I. Jordan, M. J. Beal, D. M. Blei: Hierarchical Dirichlet processes, "
+    "Journal of the American Statistical Association 101, 2006"
+)
+WANG = (
+    "C. Wang, D. M. Blei: Variational inference for the nested Chinese restaurant process, "
+    "NIPS 2009"
+)
+BLEI = (
+    "D. M. Blei, T. L. Griffiths, M. I. Jordan: The nested Chinese restaurant process and Bayesian "
+    "nonparametric inference of topic hierarchies, Journal of the ACM 57, 2010"
+)
+PAISLEY = (
+    "J. Paisley, C. Wang, D. M. Blei, M. I. Jordan: Nested hierarchical Dirichlet processes, IEEE "
+    "Transactions on Pattern Analysis and Machine Intelligence 37, 2015"
+)
+XUAN = (
+    "J. Xuan, J. Lu, G. Zhang, R. Y. D. Xu: Cooperative hierarchical Dirichlet processes: "
+    "superposition vs. maximization, arXiv 1707.05420"
+)
+ADAMS = (
+    "R. P. Adams, Z. Ghahramani, M. I. Jordan: Tree-structured stick breaking for hierarchical "
+    "data, NIPS 2010"
+)
+GRIFFITHS = "T. L. Griffiths, M. Steyvers: Finding scientific topics, PNAS 101, 2004"
+
+
 OWN: dict[str, Entry] = {
     "hdp-pcvb0": Entry(
         "hiertopics.families.hdp.variational:pcvb0",
         "flat topics, number learned: practical collapsed variational Bayes (Sato et al. 2012)",
         _zero_order("pcvb0"),
         compiling=2,
+        paper=SATO,
     ),
     "hdp-pcvb": Entry(
         "hiertopics.papers.hdp_second_order_backends:pcvb",
         "flat topics, number learned: the same to second order, for comparison",
         FLAT,
         compiling=3,
+        paper=SATO,
     ),
     "hdp-cvb0": Entry(
         "hiertopics.families.hdp.variational:cvb0",
         "flat topics, number learned: zero-order collapsed variational Bayes (Teh et al. 2007)",
         {**_zero_order("cvb0"), "printed": PRINTED},
         compiling=2,
+        paper=TEH,
     ),
     "hdp-cvb": Entry(
         "hiertopics.papers.hdp_second_order_backends:cvb",
         "flat topics, number learned: collapsed variational Bayes to second order",
         {**FLAT, "printed": PRINTED},
         compiling=4,
+        paper=TEH,
     ),
     "hdp-gibbs": Entry(
         "hiertopics.families.hdp.gibbs",
@@ -173,6 +211,7 @@ OWN: dict[str, Entry] = {
         },
         compiling=5,
         combined={"bursts:partial": "hiertopics.families.hdp.bursty_partial"},
+        paper=TEH_HDP,
     ),
     "hlda-variational": Entry(
         "hiertopics.families.ncrp.variational.backend",
@@ -192,6 +231,7 @@ OWN: dict[str, Entry] = {
             ),
         },
         compiling=30,
+        paper=WANG,
     ),
     "hlda-gibbs": Entry(
         "hiertopics.families.ncrp.sampler.backend",
@@ -204,6 +244,7 @@ OWN: dict[str, Entry] = {
             )
         },
         compiling=15,
+        paper=BLEI,
     ),
     "nhdp-variational": Entry(
         "hiertopics.families.nhdp.variational",
@@ -214,6 +255,7 @@ OWN: dict[str, Entry] = {
             "few": START_FEW,
         },
         compiling=8,
+        paper=PAISLEY,
     ),
     "nhdp-gibbs": Entry(
         "hiertopics.families.nhdp.gibbs",
@@ -225,6 +267,7 @@ OWN: dict[str, Entry] = {
             "dense": DENSE,
         },
         compiling=13,
+        paper=PAISLEY,
     ),
     "chdp-gibbs": Entry(
         "hiertopics.families.chdp.gibbs",
@@ -241,6 +284,7 @@ OWN: dict[str, Entry] = {
             "dense": DENSE,
         },
         compiling=10,
+        paper=XUAN,
     ),
     "chdp-variational": Entry(
         "hiertopics.families.chdp.variational",
@@ -259,6 +303,7 @@ OWN: dict[str, Entry] = {
             **PARENTS,
         },
         compiling=9,
+        paper=XUAN,
     ),
     "tssb-mcmc": Entry(
         "hiertopics.families.tssb.text",
@@ -271,6 +316,7 @@ OWN: dict[str, Entry] = {
             )
         },
         compiling=23,
+        paper=ADAMS,
     ),
     "lda-gibbs": Entry(
         "hiertopics.families.lda.gibbs",
@@ -284,6 +330,7 @@ OWN: dict[str, Entry] = {
             ),
         },
         compiling=1,
+        paper=GRIFFITHS,
     ),
     "multinomial": Entry(
         "hiertopics.families.multinomial",
@@ -304,6 +351,7 @@ OWN: dict[str, Entry] = {
             ),
         },
         compiling=2,
+        paper=WANG,
     ),
 }
 

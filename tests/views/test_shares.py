@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hiertopics.views.render.charts import to_vega_lite
+from hiertopics.views.charts import to_vega_lite
 from hiertopics.views.shares import MOST_BARS, by_difference, to_share_table, to_trend_table
 
 Call = Callable[..., Any]

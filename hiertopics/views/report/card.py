@@ -42,6 +42,7 @@ def card_of(run: RunDir) -> dict[str, Any]:
         "title": name,
         "backend": manifest["backend"],
         "about": registry.entry(experiment.backend).summary,
+        "paper": registry.entry(experiment.backend).paper,
         "status": manifest["status"],
         "seed": experiment.seed,
         "iterations": manifest["iterations"],

@@ -38,14 +38,22 @@ function duration(seconds) {
   return seconds < 5400 ? `${whole.format(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`;
 }
 
+/** How wide a drawing of the card is: where the card stands in two columns, one of them. */
+function columnWidth(page) {
+  const { columnCount, columnGap } = getComputedStyle(page.detail);
+  const room = page.detail.clientWidth - 34;
+  const n = Number(columnCount) || 1; // "auto" is one column, and its gap no length
+  return Math.max(Math.floor(n > 1 ? (room - (n - 1) * parseFloat(columnGap)) / n : room), 260);
+}
+
 function traceBlock(page, card) {
   const { iteration, ...traces } = card.trace;
   if (!iteration || iteration.length < 2) return null;
   const names = Object.keys(traces).filter((name) => new Set(traces[name]).size > 1 || name === "objective");
   const size = names.find((name) => /^n_(nodes|topics|occupied)$/.test(name));
   const shown = ["objective", size, ...names.filter((name) => name !== "objective" && name !== size)].filter((name) => name && traces[name]);
-  const label = (name) => (name === "objective" ? card.objective.name : name.replaceAll("_", " "));
-  const width = Math.max(Math.floor(page.detail.clientWidth) - 34, 260);
+  const label = (name) => (name === "objective" ? card.objective.name : name.replace(/^n_/, "number of ").replaceAll("_", " "));
+  const width = columnWidth(page);
   const draw = (name, wide) => lineChart(iteration, traces[name], wide, `${label(name)} by iteration`, "#3f7fae");
   const one = (name) => h("figure", {}, h("figcaption", {}, visible(label(name)), " ", takeaway(name, { svg: () => draw(name, 640), csv: () => [["iteration", name], ...iteration.map((i, at) => [i, traces[name][at]])] })), draw(name, width));
   return section("Over iterations", null, shown.slice(0, 2).map(one), shown.length > 2 && h("details", {}, h("summary", {}, `${shown.length - 2} more`), shown.slice(2).map(one)));
@@ -85,6 +93,7 @@ function cardView(page) {
       : h("p", { class: "hint" }, "None: every setting is the default.")),
     section("Again", null, h("p", {}, card.made_by ? "Made of other runs by:" : "The same bytes, with the same versions and corpus:"), h("pre", { tabindex: "0", role: "region", "aria-label": "Command" }, h("code", {}, visible(card.command))),
       pairs(Object.entries(card.versions))),
-    section("How to cite", null, h("p", {}, `${parts.program}, backend ${card.backend}, seed ${card.seed}, corpus ${visible(card.title)} (fingerprint ${corpus.fingerprint.slice(0, 16)}). Please cite the paper of the backend, too.`)),
+    section("How to cite", null, h("p", {}, `${parts.program}, backend ${card.backend}, seed ${card.seed}, corpus ${visible(card.title)} (fingerprint ${corpus.fingerprint.slice(0, 16)}).`),
+      card.paper && h("p", {}, `Please cite the paper of the backend, too: ${card.paper}.`)),
   ];
 }

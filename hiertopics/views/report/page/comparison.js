@@ -5,7 +5,7 @@ function settingsApart(mine, other) {
   const both = [mine, other].map((card) => new Map(card.settings.map((row) => [row[0], row])));
   const keys = [...new Set([...both[0].keys(), ...both[1].keys()])];
   const valueOf = (own, key, at) => (own.has(key) ? own.get(key)[1] : both[1 - at].get(key)[2]);
-  const written = (value) => (typeof value === "string" ? value : JSON.stringify(value));
+  const written = (value) => (value === null ? "–" : typeof value === "string" ? value : JSON.stringify(value));
   return keys.map((key) => [key, ...both.map((own, at) => written(valueOf(own, key, at)))]).filter(([, a, b]) => a !== b);
 }
 

@@ -66,6 +66,9 @@ function inParts(parts, n) {
   return fit < parts.length ? `${shown} …` : shown;
 }
 
+/** Letters of long names by which it is found out which end tells documents apart. */
+const TELLING = 20;
+
 /** What the rest of the page reads: the parts, and what is derived from them. */
 class Data {
   /** @param {any} parts */
@@ -165,6 +168,16 @@ class Data {
   /** Tell what a document is called: its name, or its number in the corpus from 1. */
   docName(doc) {
     return this.docs.name ? this.docs.name[doc] : String(this.row[doc] + 1);
+  }
+
+  /** Whether the ends of long names tell documents apart, as those of paths do, and their beginnings do not. */
+  get endsTell() {
+    if (this.known === undefined) {
+      const long = this.docs && this.docs.name ? this.docs.name.filter((name) => name.length > TELLING) : [];
+      const different = (cut) => new Set(long.map(cut)).size;
+      this.known = different((name) => name.slice(-TELLING)) > 1.1 * different((name) => name.slice(0, TELLING));
+    }
+    return this.known;
   }
 
   /** Return the documents of a node with a share at or below it, the largest share first. */

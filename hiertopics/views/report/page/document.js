@@ -43,14 +43,16 @@ function textBlock(page, doc) {
   const text = data.parts.texts && data.parts.texts[doc];
   if (!words.length && !text) return h("p", { class: "hint" }, noWords(page));
   const legend = [...new Set(words.map((one) => one.node))].filter((node) => node !== ROOT).sort((a, b) => a - b);
+  const colours = coloursApart(data, legend);
   const paint = (element, node) => {
-    if (node !== ROOT) element.style.setProperty("--topic", areaColour(data, node));
+    if (node !== ROOT) element.style.setProperty("--topic", colours.get(node));
     return element;
   };
   return section("Its words by topic", null,
     text && h("p", { class: "text" }, painted(text, new Map(words.map(({ word, node }) => [word, node])), paint)),
     h("p", { class: "chips" }, words.map(({ word, times, node }) => paint(h("span", { class: "painted", title: node === ROOT ? null : visible(page.labels.called(node)) }, told(word), times > 1 && h("span", { class: "times" }, ` ${times}`)), node))),
-    h("ul", { class: "legend" }, legend.map((node) => h("li", {}, paint(h("span", { class: "painted key" }, "\u00a0\u00a0"), node), " ", topicLink(page, node, 3)))));
+    h("ul", { class: "legend" }, legend.map((node) => h("li", {}, paint(h("span", { class: "painted key" }, "\u00a0\u00a0"), node), " ", h("a", { class: "topic", href: `#t${data.nodes.id[node]}` }, told(page.labels.called(node, 3)))))),
+    legend.length > 1 && h("p", { class: "hint" }, "Each topic has a colour of its own here."));
 }
 
 /** A text whose words have the colours of their topics. */

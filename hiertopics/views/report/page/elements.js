@@ -144,3 +144,17 @@ function marked(text, terms) {
   pieces.push(clean.slice(at));
   return h("bdi", {}, pieces);
 }
+
+/** Letters at the end of a name that stay where there is little room. */
+const KEPT_END = 16;
+
+/** A link to a document by its name; where ends tell names apart, a long one is cut before its end. */
+function documentLink(data, doc, terms) {
+  const name = visible(data.docName(doc));
+  const at = name.length - KEPT_END;
+  const link = h("a", { class: "docname", href: `#d${data.row[doc] + 1}` });
+  if (!data.endsTell || at <= KEPT_END / 2) return filled(link, {}, [marked(name, terms)]);
+  const start = h("span", { class: "start" }, marked(name.slice(0, at), terms));
+  start.style.maxWidth = `calc(100% - ${(widthOf(name.slice(at), false) / LETTERS).toFixed(2)}em)`;
+  return filled(link, {}, [start, h("span", {}, marked(name.slice(at), terms))]);
+}

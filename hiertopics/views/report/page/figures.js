@@ -25,6 +25,30 @@ function areaColour(data, node, inDark = dark.matches) {
   return branch < 0 ? colour(215, 0.12, inDark ? 0.28 : 0.88) : colour(hueOf(branch), inDark ? 0.32 : 0.52, light);
 }
 
+/** How far two hues are apart, 0 to 180. */
+function hueGap(one, other) {
+  const gap = Math.abs(one - other) % 360;
+  return Math.min(gap, 360 - gap);
+}
+
+/** Colours of some topics side by side: the first one of a branch has the hue of its branch, another one the hue that is farthest from all others. @returns {Map<number, string>} */
+function coloursApart(data, nodes, inDark = dark.matches) {
+  const [taken, found] = [[], new Map()];
+  const take = (node, hue, light) => {
+    taken.push(hue);
+    found.set(node, colour(hue, inDark ? 0.4 : 0.6, light));
+  };
+  const isFirst = (node, i) => nodes.findIndex((other) => data.branch[other] === data.branch[node]) === i;
+  nodes.forEach((node, i) => {
+    if (data.branch[node] < 0) found.set(node, areaColour(data, node, inDark));
+    else if (isFirst(node, i)) take(node, hueOf(data.branch[node]), inDark ? 0.32 : 0.8);
+  });
+  const hues = Array.from({ length: 72 }, (_, i) => 5 * i);
+  const room = (hue) => Math.min(...taken.map((other) => hueGap(hue, other)));
+  for (const node of nodes) if (!found.has(node)) take(node, hues.reduce((best, hue) => (room(hue) > room(best) ? hue : best)), inDark ? 0.25 : 0.72);
+  return found;
+}
+
 /** The area of a box that is no topic: pale, in the hue of the branch that it stands in. */
 function faintColour(data, node, inDark = dark.matches) {
   const branch = node === ROOT ? -1 : data.branch[node];

@@ -295,10 +295,10 @@ class Page {
       ].filter(Boolean).map(([value, what]) => h("div", {}, h("dt", {}, what), h("dd", {}, value)))),
       branchesBlock(this),
       agreementBlock(this),
-      section("How to read this page", null, h("ul", { class: "hints" },
+      h("div", { class: "handling" }, section("How to read this page", null, h("ul", { class: "hints" },
         data.tree.kind === "flat" ? h("li", {}, "A box of the map is a topic, as high as it has documents.") : h("li", {}, "A box of the map is a topic; the boxes to its right are its parts. Click to look inside; click the leftmost to come back."),
         h("li", {}, "The outline below the map holds the same: arrow keys move, Enter opens. Press / to search."),
-        h("li", {}, "Colours are branches. A topic has an address of its own: copy the link to send it."))),
+        h("li", {}, "Colours are branches. A topic has an address of its own: copy the link to send it.")))),
       parts.left_out.length > 0 && section("Left out", null, h("ul", { class: "hints" }, parts.left_out.map((line) => h("li", {}, visible(line), ".")))),
       h("p", { class: "hint" }, `Made by ${parts.program}. This file loads nothing and sends nothing.`),
     ];

@@ -46,11 +46,14 @@ function usualLanes(width) {
   return Math.max(Math.floor(width / (width < 500 ? NARROW : LANE)), 1);
 }
 
+/** Size of the letters of the map and of all drawings, in pixels. */
+const LETTERS = 11;
+
 const pen = document.createElement("canvas").getContext("2d");
 
 /** Return how wide a text of the map is in pixels; bold letters are wider than others. */
 function widthOf(text, isBold) {
-  pen.font = `${isBold ? 600 : 400} 11px system-ui, sans-serif`;
+  pen.font = `${isBold ? 600 : 400} ${LETTERS}px system-ui, sans-serif`;
   return pen.measureText(text).width;
 }
 

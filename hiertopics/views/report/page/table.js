@@ -132,7 +132,7 @@ function tableOf(page, docs, draw) {
     const home = data.docs.home[doc];
     const text = data.parts.texts && data.parts.texts[doc];
     return [
-      h("span", { role: "cell", class: "document" }, h("a", { class: "docname", href: `#d${data.row[doc] + 1}` }, marked(data.docName(doc), page.terms)),
+      h("span", { role: "cell", class: "document" }, documentLink(data, doc, page.terms),
         h("span", { class: "snippet" }, text ? marked(text, page.terms) : wordLine(page, doc, 14, home, page.terms))),
       h("span", { role: "cell", class: "place" }, home >= 0 && placeOf(page, data.shownAt(home))),
       tokens && h("span", { role: "cell", class: "more number" }, whole.format(tokens[doc])),

@@ -221,7 +221,7 @@ function documentRow(page, doc, share, node, terms) {
   if (share !== null) bar.style.width = `${(100 * share).toFixed(1)}%`;
   bar.style.background = node === ROOT ? "#7d8899" : inkColour(data, node);
   return [
-    h("a", { class: "docname", href: `#d${data.row[doc] + 1}` }, marked(data.docName(doc), terms)),
+    documentLink(data, doc, terms),
     share !== null && h("span", { class: "share" }, h("span", { class: "track", "aria-hidden": "true" }, bar), percent(share)),
     h("span", { class: "snippet" }, text ? marked(text, terms) : wordLine(page, doc, 14, node, terms)),
   ];

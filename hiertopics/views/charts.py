@@ -70,8 +70,8 @@ def _number(text: str) -> float | None:
 def _places(column: str, values: Sequence[Mapping[str, Any]], in_order: bool) -> dict[str, Any]:
     if not in_order:
         places = axis_of(list(dict.fromkeys(value["value"] for value in values)))
-        place = {"field": "value", "type": "nominal", "title": column, "sort": places}
-        return place | {"scale": {"domain": places}}
+        told = {"field": "value", "type": "nominal", "title": column}
+        return told | {"sort": places, "scale": {"domain": places}}
     scale, axis = {"zero": False, "nice": False}, {"format": "d"}
     whole = all(float(value["value"]).is_integer() for value in values)
     place = {"field": "value", "type": "quantitative", "title": column, "scale": scale}

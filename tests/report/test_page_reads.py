@@ -1,0 +1,165 @@
+"""The page can be read: on a phone, on paper, and in the colours, letters and names it uses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browsing import CHROMIUM, Opened
+from pages import data_of, reshaped
+
+import hiertopics
+from hiertopics.contract import registry
+from hiertopics.corpus.data.tree import ROOT
+
+Show = Callable[..., Opened]
+Finished = Callable[..., Path]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium"),
+]
+PAPER = {"width": 718, "height": 1046}
+"""A page of A4 with usual margins, in pixels of CSS."""
+
+
+@pytest.fixture
+def page(finished: Finished, tmp_path: Path) -> Path:
+    """Return the page of a tree with years."""
+    (tmp_path / "years").write_text("".join(f"{1990 + doc % 6}\n" for doc in range(30)))
+    sides = [f"year={tmp_path / 'years'}"]
+    return hiertopics.report(
+        finished("nhdp-variational"), output=tmp_path / "page.html", sides=sides
+    ).path
+
+
+@pytest.mark.parametrize("address", ["documents", "model"])
+def test_a_view_that_is_not_about_topics_has_a_phone_for_itself(
+    page: Path, show: Show, address: str
+) -> None:
+    """The map and the outline stand above topics alone."""
+    opened = show(page, 390, address, reduced_motion="reduce")
+    assert opened.page.locator("#tree").is_hidden()
+    opened.page.evaluate("scrollTo(0, 0)")
+    box = opened.page.locator("#detail h2").bounding_box()
+    assert box is not None and box["y"] < 300
+    opened.go("t0")
+    assert opened.page.locator("#tree").is_visible()
+
+
+def test_the_first_page_of_paper_has_map_and_chart(page: Path, show: Show) -> None:
+    """What explains mouse and keys does not stand there."""
+    opened = show(page, 1280)
+    opened.page.emulate_media(media="print")
+    opened.page.set_viewport_size(PAPER)
+    for place in ("#tree .picture svg", "#detail .chart"):
+        box = opened.page.locator(place).bounding_box()
+        assert box is not None and box["y"] + box["height"] < PAPER["height"], place
+    assert opened.page.locator("h3", has_text="How to read this page").is_hidden()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_letters_of_curves_have_their_size(page: Path, show: Show, width: int) -> None:
+    """A drawing is as wide as its column: the card stands in two of them on wide screens."""
+    opened = show(page, width, "model")
+    scales = opened.page.locator("figure svg").evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect().width / one.viewBox.baseVal.width)"
+    )
+    assert scales and scales == pytest.approx([1] * len(scales), abs=0.02)
+
+
+def test_a_curve_of_a_number_is_called_so(finished: Finished, show: Show, tmp_path: Path) -> None:
+    """``n_topics`` of the file of metrics is no word of a page."""
+    page = hiertopics.report(finished("hdp-pcvb0"), output=tmp_path / "page.html").path
+    assert [name for name in data_of(page)["card"]["trace"] if name.startswith("n_")]
+    opened = show(page, address="model")
+    opened.page.locator("#detail summary", has_text="more").click()
+    names = [text.strip() for text in opened.page.locator("figcaption").all_inner_texts()]
+    assert [name for name in names if name.startswith("number of ")]
+    assert not [name for name in names if name.startswith("n ")]
+
+
+def test_the_card_names_the_paper_of_the_backend(
+    finished: Finished, show: Show, page: Path
+) -> None:
+    assert "J. Paisley, C. Wang" in show(page, address="model").page.inner_text("#detail")
+    without = [name for name, entry in registry.OWN.items() if not entry.paper]
+    assert without == ["multinomial"]
+    other = page.with_name("other.html")
+    hiertopics.report(finished("multinomial"), output=other)
+    assert "paper of the backend" not in show(other, address="model").page.inner_text("#detail")
+
+
+def test_a_setting_without_a_value_is_no_word_of_json(
+    fit_tiny: Callable[..., Any], finished: Finished, show: Show, tmp_path: Path
+) -> None:
+    fit_tiny(tmp_path / "run", "multinomial", holdout="docs:0.2@0", data={"max_words": 1000})
+    page = tmp_path / "page.html"
+    hiertopics.report(tmp_path / "run", finished("multinomial"), page)
+    row = show(page, address="compare").page.locator(".sides tr", has_text="data.max_words")
+    assert row.locator("td").all_inner_texts() == ["1000", "–"]
+
+
+@pytest.fixture
+def named(fit_tiny: Callable[..., Any], tmp_path: Path) -> Callable[[list[str]], Path]:
+    """Return a function: the page of documents with these names."""
+
+    def make(names: list[str]) -> Path:
+        texts = ("bread butter cheese wine", "goal match team coach")
+        rows = [{"text": texts[n % 2], "id": name} for n, name in enumerate(names)]
+        (tmp_path / "texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        fit_tiny(
+            tmp_path / "run", corpus=tmp_path / "texts.jsonl", data={"id_field": "id"},
+            holdout="none",
+        )  # fmt: skip
+        return hiertopics.report(tmp_path / "run", output=tmp_path / "page.html").path
+
+    return make
+
+
+def test_long_names_keep_the_end_that_tells_them_apart(
+    named: Callable[[list[str]], Path], show: Show
+) -> None:
+    """Paths of modules differ at their end; a name that is read or copied is whole."""
+    names = [f"package.subpackage._module_with_a_long_name._function_{n:02}" for n in range(20)]
+    links = show(named(names), 390, "documents").page.locator(".doctable a.docname")
+    shown = links.all_inner_texts()
+    assert shown == sorted(names)[: len(shown)] and shown
+    ends = links.locator("span:last-child")
+    assert ends.all_inner_texts() == [name[-16:] for name in shown]
+    right = "all => all.map(one => one.getBoundingClientRect().right)"
+    edges = links.locator("xpath=ancestor::*[@role='cell']").evaluate_all(right)
+    assert all(end <= edge + 1 for end, edge in zip(ends.evaluate_all(right), edges, strict=True))
+    assert links.first.evaluate("link => getComputedStyle(link).textDecorationLine") == "none"
+
+
+def test_long_titles_keep_their_beginning(named: Callable[[list[str]], Path], show: Show) -> None:
+    names = [f"{n:02} of the remarks on what is common to all of them" for n in range(20)]
+    opened = show(named(names), 390, "documents")
+    assert opened.page.locator(".docname .start").count() == 0
+
+
+COLOURS = """all => all.map(one =>
+  getComputedStyle(one).backgroundColor.match(/\\d+/g).map(Number))"""
+
+
+def test_topics_of_one_branch_have_colours_apart_in_a_document(
+    copied: Callable[..., Path], show: Show, tmp_path: Path
+) -> None:
+    run = reshaped(copied("hdp-pcvb0"), [ROOT, 0, 0, *[1] * 6])
+    page = hiertopics.report(run, output=tmp_path / "page.html").path
+    rows = data_of(page)["documents"]["row_steps"]
+    seen = 0
+    for scheme in ("light", "dark"):
+        opened = show(page, address=f"d{rows[0] + 1}", color_scheme=scheme)
+        for row in (sum(rows[: n + 1]) for n in range(6)):
+            opened.go(f"d{row + 1}")
+            colours = opened.page.locator(".legend .painted").evaluate_all(COLOURS)
+            for one, other in combinations(colours, 2):
+                assert sum((a - b) ** 2 for a, b in zip(one, other, strict=True)) ** 0.5 > 30
+            seen = max(seen, len(colours))
+    assert seen >= 3
