@@ -244,6 +244,15 @@ def test_what_is_not_in_the_counts_is_said_beside_them(
     assert text.startswith(f"60 documents with 4,000 words in 2 topics{behind} The largest")
 
 
+def test_one_of_a_kind_is_told_in_the_singular() -> None:
+    tree, theta = tree_of([-1, 0, 1]), np.array([[0.1, 0.2, 0.7]])
+    above = sparse.csr_array([[1.0, 0, 0], [1, 1, 0], [1, 1, 1]])
+    shares = Shares(sparse.csr_array(theta), above, np.array([2]))
+    card = {**CARD, "corpus": {"n_docs": 1, "n_tokens": 1}}
+    text = lead_text(lead_part(LeadInput(tree, lay_out(tree), shares, {}, card, "words")), NAMES)
+    assert text.startswith("1 document with 1 word in 1 branch and 1 topic below it.")
+
+
 def test_only_numbers_and_dates_are_moments() -> None:
     assert moments(["1990-01", "1990-07"]) == pytest.approx([1990, 1990.5])
     assert moments(["3", "x"]) is None and moments(["nan", "1"]) is None and moments([]) is None

@@ -1,12 +1,19 @@
 // The map of topics: an icicle, roots on the left, heights by documents or tokens.
 
-const LEAST_HIGH = 13;
+/** Height of the lowest box with a line of letters that does not touch its edges. */
+const LEAST_HIGH = 15;
 /** Share of the map that boxes of joined topics may take. */
 const MOST_JOINED = 0.1;
 /** What a level needs: the width of its column, in several lanes and in one, and the share of the map that may be joined. */
 const ROOMY = { column: 95, wide: 130, joined: MOST_JOINED };
 /** The same for a second level, where no lanes have so much room for it: half of it may be joined. */
 const TIGHT = { column: 80, wide: 80, joined: 0.25 };
+/** The same where there is still no room: the parts of those branches alone that have room for them. */
+const SOME = { column: 80, some: true };
+/** How much higher than its share a box may be, so that it has a line. */
+const MOST_RAISED = 2;
+/** Share of a branch whose parts may be joined there. */
+const MOST_OF_BRANCH = 0.5;
 /** Height from which a node's own words have a box. */
 const LEAST_OWN = 2;
 const STRIP = 28;
@@ -88,6 +95,9 @@ function lines(text, room, most) {
   return found.map((line) => shortened(line, room, true));
 }
 
+/** Most steps of the slider. */
+const MOST_STEPS = 100;
+
 /** The icicle with its crumbs. */
 class TopicMap {
   /** @param {Data} data @param {Labels} labels @param {(node: number) => void} choose */
@@ -104,27 +114,29 @@ class TopicMap {
     labels.listeners.push(() => this.draw(true));
   }
 
-  /** The slider that shows more nodes, the largest first; all of them at the right end. */
+  /** The slider that shows more nodes, the largest first; all of them at the right end. Its steps grow: most of a large tree stands inside boxes. */
   makeCutter() {
     const { data } = this;
     if (data.fewest === data.n) return null;
-    const out = h("output", { for: "cut" });
-    const say = () => {
-      const text = count(data.shown.size, "topic");
-      out.textContent = text;
-      input.setAttribute("aria-valuetext", text);
-    };
-    const input = h("input", { id: "cut", type: "range", min: data.fewest, max: data.n, step: 1, value: data.n, "aria-label": "Fewer or more topics", oninput: () => this.cut() });
+    const steps = Math.min(data.n - data.fewest, MOST_STEPS);
+    const shownAt = (step) => Math.max(data.fewest + step, Math.round(data.fewest * (data.n / data.fewest) ** (step / steps)));
+    const out = h("output", { for: "cut", title: "Other topics stand inside the boxes, and in the outline" });
+    const input = h("input", { id: "cut", type: "range", min: data.fewest, max: data.fewest + steps, step: 1, value: data.fewest + steps, "aria-label": "Fewer or more topics", oninput: () => this.cut() });
     this.cut = () => {
-      data.cut(Number(input.value));
+      const step = Number(input.value) - data.fewest;
+      data.cut(steps < MOST_STEPS ? data.fewest + step : shownAt(step));
       this.focus = data.shownAt(this.focus);
       this.skipped = 0;
-      say();
       this.draw(true);
       this.onCut();
     };
-    say();
-    return h("div", { class: "slider cutter" }, h("label", { for: "cut" }, "fewer"), input, h("span", { "aria-hidden": "true" }, "more topics"), out);
+    this.tellCut = () => {
+      const drawn = this.picture.querySelectorAll("[data-node]").length;
+      const text = `${drawn < data.shown.size ? `${whole.format(drawn)} of ` : ""}${count(data.shown.size, "topic")}`;
+      out.textContent = text;
+      input.setAttribute("aria-valuetext", text);
+    };
+    return h("div", { class: "slider cutter" }, h("label", { for: "cut" }, "fewer"), input, h("span", { "aria-hidden": "true" }, "more"), out);
   }
 
   size(node) {
@@ -175,6 +187,7 @@ class TopicMap {
     [this.width, this.high] = [width, high];
     this.picture.replaceChildren(this.drawn(width, high, dark.matches, false));
     this.drawTools();
+    if (this.cutter) this.tellCut();
   }
 
   drawTools() {
@@ -237,7 +250,7 @@ class TopicMap {
     let best = place(this.planned(sizes, width, high), ROOMY);
     // In more lanes boxes are higher: there may be room for a second level beside the first.
     for (let n = best.plan.lanes.length + 1; best.levels === 1 && n <= most; n++) best = this.better(best, place(this.planned(sizes, width, high, n), ROOMY));
-    if (best.levels === 1) for (let n = 1; n <= most; n++) best = this.better(best, place(this.planned(sizes, width, high, n), TIGHT));
+    for (const room of [TIGHT, SOME]) if (best.levels === 1) for (let n = 1; n <= most; n++) best = this.better(best, place(this.planned(sizes, width, high, n), room));
     page.parts.push(...best.parts);
     if (focus !== ROOT && !this.skipped) this.placeOwn(focus, strip, high, page.high - high, { ...page, right: page.width });
     this.next = best.plan.shown < children.length ? this.skipped + best.plan.shown : 0;
@@ -251,6 +264,7 @@ class TopicMap {
   /** Return the drawing of as many levels as these lanes have room for: columns not too narrow, and few boxes joined. */
   levelsPlaced(focus, children, plan, page, room) {
     const sum = page.wide / page.scale;
+    if (room.some) return this.somePlaced(focus, children, plan, page, room);
     const narrowest = Math.min(...plan.lanes.map((lane) => lane.size * page.scale));
     let levels = Math.max(Math.min(this.levelsBelow(focus, 99) - 1, Math.floor(narrowest / (plan.lanes.length > 1 ? room.column : room.wide))), 1);
     const most = (room.joined - plan.left / sum) * page.wide * page.high;
@@ -263,12 +277,21 @@ class TopicMap {
     }
   }
 
+  /** Return the drawing with a second level of those branches alone whose parts have room. joined: what is not drawn as a part of its own. */
+  somePlaced(focus, children, plan, page, room) {
+    const drawn = { parts: [], areas: [], shown: [] };
+    this.placeLanes(focus, children, plan, { ...page, ...drawn, levels: 2, some: room.column });
+    const shown = drawn.shown.reduce((total, area) => total + area, 0);
+    return { levels: shown > 0 ? 2 : 1, plan, joined: page.wide * page.high - shown, parts: drawn.parts };
+  }
+
   /** Draw lanes side by side, each as wide as what it holds; the last box may join the smallest topics. */
   placeLanes(focus, children, plan, page) {
     let left = page.strip;
     for (const lane of plan.lanes) {
       const right = left + lane.size * page.scale;
-      const own = { ...page, left, right, column: (right - left) / page.levels };
+      const levels = page.some && right - left < 2 * page.some ? 1 : page.levels;
+      const own = { ...page, left, right, levels, column: (right - left) / levels };
       let y = 0;
       lane.sizes.forEach((size, i) => {
         const [place, high] = [lane.first + i, (page.tall * size) / lane.size];
@@ -307,37 +330,55 @@ class TopicMap {
   }
 
   placeNode(node, level, y, high, page) {
-    const children = level + 1 < page.levels ? this.below(node) : [];
+    const hasRoom = level + 1 < page.levels && (!page.some || this.hasReadableParts(node, high));
+    const children = hasRoom ? this.below(node) : [];
     const isLeaf = !this.data.children[node].length;
     const x = page.left + level * page.column;
-    const wide = isLeaf ? page.right - x : page.column;
+    const wide = isLeaf || (page.some && !hasRoom) ? page.right - x : page.column;
     page.parts.push(this.box(node, x, y, wide, high, page, !isLeaf && !children.length));
+    if (level > 0 && page.shown) page.shown.push(wide * high);
     if (children.length) this.placeChildren(node, level + 1, y, high, page);
+  }
+
+  /** Tell whether less than half of a branch of this height would be joined beside it. */
+  hasReadableParts(node, high) {
+    const { shown, left } = this.stacked(node, high);
+    return shown.length > 0 && left <= MOST_OF_BRANCH * high;
+  }
+
+  /** Return the heights of the largest children of a node, that of the others joined, and that of all. A box that is a little too low for a line gets room of the higher ones. */
+  stacked(node, high) {
+    const sizes = this.sorted(node).map((child) => this.size(child));
+    const whole = this.room(node, sizes.reduce((total, size) => total + size, 0));
+    const tall = sizes.map((size) => (size / whole) * high);
+    const total = (heights) => heights.reduce((sum, one) => sum + one, 0);
+    const [least, all] = [LEAST_HIGH / MOST_RAISED, total(tall)];
+    const low = tall.findIndex((one) => one < least);
+    let n = low < 0 ? tall.length : low;
+    const boxes = () => (n < tall.length ? [...tall.slice(0, n), total(tall.slice(n))] : tall);
+    while (n > 0 && (boxes().length * LEAST_HIGH > all || boxes().at(-1) < least)) n--;
+    const raised = boxes().map((one) => Math.max(one, LEAST_HIGH));
+    const [need, spare] = [total(raised) - all, total(raised) - raised.length * LEAST_HIGH];
+    const fitted = need > 0 && spare > 0 ? raised.map((one) => one - ((one - LEAST_HIGH) * need) / spare) : n ? raised : boxes();
+    return { shown: fitted.slice(0, n), left: n < tall.length ? fitted[n] : 0, all };
   }
 
   /** Place children by size; those that would be too low become one box. */
   placeChildren(node, level, y, high, page) {
     const children = this.sorted(node);
-    const sum = children.reduce((total, child) => total + this.size(child), 0);
-    const whole = this.room(node, sum);
-    const tall = (child) => (this.size(child) / whole) * high;
+    const { shown, left, all } = this.stacked(node, high);
     let at = y;
-    let next = 0;
-    while (next < children.length && tall(children[next]) >= LEAST_HIGH) {
-      this.placeNode(children[next], level, at, tall(children[next]), page);
-      at += tall(children[next]);
-      next++;
-    }
-    const rest = children.slice(next);
+    shown.forEach((tall, i) => {
+      this.placeNode(children[i], level, at, tall, page);
+      at += tall;
+    });
+    const rest = children.slice(shown.length);
     const x = page.left + level * page.column;
-    const all = children.reduce((total, child) => total + tall(child), 0);
     this.placeOwn(node, x, y + all, high - all, page);
-    if (!rest.length) return;
-    const left = rest.reduce((total, child) => total + tall(child), 0);
     if (rest.length === 1) this.placeNode(rest[0], level, at, left, page);
-    else {
+    else if (rest.length) {
       page.areas.push(left * (page.right - x));
-      page.parts.push(this.joined(node, rest, next, x, at, left, page));
+      page.parts.push(this.joined(node, rest, shown.length, x, at, left, page));
     }
   }
 
