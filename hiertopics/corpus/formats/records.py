@@ -576,7 +576,7 @@ def _header_hint(source: Source, found: DataError) -> str:
     try:
         next(_rows(replace(source, encoding=ANY)), None)
     except DataError as error:
-        return "" if error.what == found.what else f"; {error.what}"
+        return "" if found.what.startswith(error.what) else f"; {error.what}"
     return ""
 
 
