@@ -154,6 +154,7 @@ CHANGES: tuple[Change, ...] = (
         for backend in ("hdp-pcvb0", "hdp-cvb0", "hdp-pcvb", "hdp-cvb", "hdp-gibbs")
     ),
     Change(6, "*", "data.markup", "all"),
+    Change(6, "*", "data.stop_lemmas", False),
 )
 
 
