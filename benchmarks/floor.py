@@ -122,7 +122,8 @@ def _measure(corpus: Corpus, backend: str, truncation: int, n_rounds: int) -> Re
             "responsibilities": Responsibilities(corpus.n_pairs, truncation),
             "word_rows": WordRows(corpus, truncation, indicators),
         }
-        rounds = alternate({name: Timed(loop, PERIOD) for name, loop in loops.items()}, n_rounds)
+        timed = {name: Timed(loop, PERIOD) for name, loop in loops.items()}
+        rounds = alternate(timed, n_rounds, clock="processor")
     seconds = rounds.seconds
     cells = corpus.n_pairs * truncation * 8  # bytes of float32 read and written
     return {

@@ -6,6 +6,7 @@ import copy
 
 import numpy as np
 import pytest
+import slices_twin as twin
 from chdp_cases import COOPERATIONS, advance, begin, settings_of, simulated, with_parents
 from naive import antoniak, sweep_by_lists
 from naive_chdp import base, log_groups, log_sticks, sweep as naive_sweep
@@ -139,17 +140,19 @@ def test_density_of_a_pair_is_that_of_all_weights_along_it() -> None:
     m_dk = rng.integers(0, 4, (5, 4)).astype(np.int32)
     for group in range(3):
         docs = data.parents.doc[slice(*data.parents.group_ptr[group : group + 2])]
-        others = np.array(
-            [[maximum.largest_other(log_pi, group, k, d, data.parents) for k in (1, 3)]
-             for d in docs]
-        )  # fmt: skip
+        rivals = np.array([[twin.rival(log_pi, group, k, d, data.parents) for k in (1, 3)]
+                           for d in docs])  # fmt: skip
         log_sum = np.logaddexp(log_pi[group, 1], log_pi[group, 3])
         ours, whole = [], []
         for t in (-7.0, -0.4, 0.0, 1.3, 30.0):
             moved = log_pi.copy()
             moved[group, [1, 3]] = maximum.part_sum(t, log_sum)
-            args = (log_sum, 1, 3, prior, m_dk, rates, docs, others)
-            ours.append(maximum.pair_density(t, *args))
+            one, two = moved[group, [1, 3]]
+            density = maximum.pair_density(
+                one, two, 1, 3, prior[1], prior[3], m_dk, rates, docs, 0, len(docs),
+                rivals, np.exp(rivals), 0, 1,
+            )  # fmt: skip
+            ours.append(density)
             jacobian = moved[group, 1] + moved[group, 3]
             whole.append(log_groups(moved, prior, m_dk.astype(float), rates, PARENTS) + jacobian)
         np.testing.assert_allclose(np.diff(ours), np.diff(whole), rtol=1e-10)
@@ -169,7 +172,9 @@ def test_density_of_sticks_is_that_of_beta_priors_and_dirichlet_groups() -> None
     for _ in range(5):
         sticks = rng.normal(0, 2, 3)
         sums = log_pi.sum(axis=0)
-        ours.append(maximum.stick_density(sticks, 0.7, 1.9, sums, 3, orphans))
+        logs = (-np.logaddexp(0.0, -sticks), -np.logaddexp(0.0, sticks))
+        given = (*logs, 0.7, 1.9, sums, 3, orphans, np.empty(4))
+        ours.append(maximum.stick_density(0, 0.0, 0.0, 0.0, *given))
         whole.append(log_sticks(sticks, 0.7, 1.9, log_pi, orphans))
     np.testing.assert_allclose(np.diff(ours), np.diff(whole), rtol=1e-9)
 

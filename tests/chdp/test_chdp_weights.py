@@ -85,15 +85,24 @@ def test_auxiliary_rates_are_gamma_numbers_of_tables_and_normaliser() -> None:
 
 
 def test_the_rivals_of_a_group_are_the_other_parents() -> None:
-    parents = [[0, 1, 2], [1], [0, 2]]
-    data = gibbs.one.prepare(with_parents(np.ones((3, 2)), parents, 3), settings_of())
+    links = [[0, 1, 2], [1], [0, 2]]
+    parents = gibbs.one.prepare(with_parents(np.ones((3, 2)), links, 3), settings_of()).parents
     log_pi = np.log(np.random.default_rng(6).dirichlet(np.ones(4), 3))
-    for doc, groups in enumerate(parents):
-        for group in groups:
-            for topic in range(4):
-                others = [log_pi[other, topic] for other in groups if other != group]
-                found = maximum.largest_other(log_pi, group, topic, doc, data.parents)
-                assert found == max(others, default=-math.inf)
+    for group in range(3):
+        first, last = parents.group_ptr[group], parents.group_ptr[group + 1]
+        given = (parents.doc, first, last, parents.ptr, parents.group)
+        logs, weights = np.empty((last - first, 4)), np.zeros((last - first, 4))
+        maximum.find_rivals(log_pi, group, *given, logs, weights)
+        none = np.full(4, -math.inf)
+        expected = [
+            np.max([none, *(log_pi[g] for g in links[doc] if g != group)], axis=0)
+            for doc in parents.doc[first:last]
+        ]
+        np.testing.assert_array_equal(logs, expected)
+        np.testing.assert_allclose(weights, np.exp(expected), rtol=1e-14)
+        maximum.find_rivals_of_pair(log_pi, group, 3, 1, *given, logs, weights)
+        np.testing.assert_array_equal(logs[:, :2], np.array(expected)[:, [3, 1]])
+        np.testing.assert_allclose(weights[:, :2], np.exp(logs[:, :2]), rtol=1e-14)
 
 
 def test_groups_are_shown_at_their_mean_given_the_tables() -> None:

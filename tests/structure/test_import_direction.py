@@ -64,7 +64,7 @@ BUILT_ON = {f"{H}.families.nhdp": (f"{H}.families.hdp",)}
 METHODS = (f"{H}.families", f"{H}.papers")
 KERNELS = [name for name in paths() if within(name, *METHODS) and "kernels" in name]
 COMPILED = (
-    *(f"{H}.numeric.{name}" for name in ("jit", "special", "slices", "streams")),
+    *(f"{H}.numeric.{name}" for name in ("jit", "special", "slices", "streams", "numbers_below")),
     *(f"{H}.numeric.{name}" for name in ("lanes", "simd", "simd_draws")),
     f"{H}.families.ncrp.variational.slot_simd",
     f"{H}.families.nhdp.lane_simd",
