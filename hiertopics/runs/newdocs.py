@@ -70,7 +70,7 @@ class PlacedDocuments(MatchedCorpus):
     def __repr__(self) -> str:
         docs = many(len(self.lengths), "document")
         known, unknown = int(self.lengths.sum()), many(self.unknown_tokens, "unknown token")
-        return f"Inferred({docs}, {many(known, 'token')}, {unknown}, {self.theta.shape[1]} nodes)"
+        return f"PlacedDocuments({docs}, {many(known, 'token')}, {unknown}, {self.theta.shape[1]} nodes)"
 
     @property
     def facts(self) -> DocumentFacts:

@@ -69,7 +69,7 @@ def test_what_is_printed_of_itself_is_short(finished: Callable[..., Path]) -> No
     run = ht.Run(finished("nhdp-variational"))
     found = run.infer([["bread", "yak"], ["wine"]])
     size = f"2 documents, 2 tokens, 1 unknown token, {found.theta.shape[1]} nodes"
-    assert repr(found) == f"Inferred({size})"
+    assert repr(found) == f"PlacedDocuments({size})"
     shown = repr(run.tree[1]).partition(": ")[2].rstrip(")")
     assert shown and str(run.tree[1]).splitlines()[0].split("docs")[1].strip().startswith(shown)
 
