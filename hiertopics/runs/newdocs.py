@@ -70,7 +70,8 @@ class PlacedDocuments(MatchedCorpus):
     def __repr__(self) -> str:
         docs = many(len(self.lengths), "document")
         known, unknown = int(self.lengths.sum()), many(self.unknown_tokens, "unknown token")
-        return f"PlacedDocuments({docs}, {many(known, 'token')}, {unknown}, {self.theta.shape[1]} nodes)"
+        nodes = many(self.theta.shape[1], "node")
+        return f"PlacedDocuments({docs}, {many(known, 'token')}, {unknown}, {nodes})"
 
     @property
     def facts(self) -> DocumentFacts:
