@@ -330,20 +330,21 @@ class TopicMap {
   }
 
   placeNode(node, level, y, high, page) {
-    const hasRoom = level + 1 < page.levels && (!page.some || this.hasReadableParts(node, high));
+    const isOuter = level + 1 < page.levels;
+    const hasRoom = isOuter && this.hasReadableParts(node, high, page.some ? MOST_OF_BRANCH : 1);
     const children = hasRoom ? this.below(node) : [];
     const isLeaf = !this.data.children[node].length;
     const x = page.left + level * page.column;
-    const wide = isLeaf || (page.some && !hasRoom) ? page.right - x : page.column;
+    const wide = isLeaf || (isOuter && !hasRoom) ? page.right - x : page.column;
     page.parts.push(this.box(node, x, y, wide, high, page, !isLeaf && !children.length));
     if (level > 0 && page.shown) page.shown.push(wide * high);
     if (children.length) this.placeChildren(node, level + 1, y, high, page);
   }
 
-  /** Tell whether less than half of a branch of this height would be joined beside it. */
-  hasReadableParts(node, high) {
+  /** Tell whether the boxes beside a branch of this height have lines, and at most this share of it would be joined. */
+  hasReadableParts(node, high, most) {
     const { shown, left } = this.stacked(node, high);
-    return shown.length > 0 && left <= MOST_OF_BRANCH * high;
+    return most < 1 ? shown.length > 0 && left <= most * high : shown.length > 0 || left >= LEAST_HIGH;
   }
 
   /** Return the heights of the largest children of a node, that of the others joined, and that of all. A box that is a little too low for a line gets room of the higher ones. */
