@@ -64,7 +64,8 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     if name not in _HOMES:
-        raise AttributeError(f"module 'hiertopics' has no attribute {name!r}")
+        told = "; it is evaluate" if name == "eval" else ""
+        raise AttributeError(f"module 'hiertopics' has no attribute {name!r}{told}")
     return getattr(importlib.import_module(f"hiertopics.{_HOMES[name]}"), name)
 
 

@@ -97,6 +97,7 @@ class HierarchicalTopics(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             overrides=self.overrides,
             holdout="none",
             workers=self.workers,
+            quiet=True,
         )
         self.experiment_ = run.experiment
         self.tree_, self.theta_ = run.tree, run.theta

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
+from typing import Any, Never
 
 from msgspec import structs
 
@@ -33,6 +33,7 @@ from hiertopics.corpus.formats.trust import trusts
 from hiertopics.fitting import driver
 from hiertopics.fitting.loop import Callback
 from hiertopics.python import exchange, notebook
+from hiertopics.python.mistakes import unknown_argument
 from hiertopics.runs import newdocs, soundness
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring import evaluation
@@ -168,6 +169,14 @@ class Run(RunDir):
     to_inference_data = exchange.to_inference_data
     to_anndata = exchange.to_anndata
 
+    def __getattr__(self, name: str) -> Any:
+        """Raise AttributeError; for the name of a function it says how that is called."""
+        from hiertopics import __all__ as offered
+
+        is_function = name in offered and name.islower() and not name.startswith("_")
+        told = f"; hiertopics.{name}(run) does it" if is_function else ""
+        raise AttributeError(f"a Run has no attribute {name!r}{told}")
+
     def __repr__(self) -> str:
         if not self.exists:
             return f"Run({str(self.path)!r}): not fitted"
@@ -204,6 +213,7 @@ def fit(
     quiet: bool = False,
     callbacks: Sequence[Callback] = (),
     trust_tokenizer: bool = False,
+    **unknown: Never,
 ) -> Run:
     """Fit a backend to a corpus; where ``run`` names an existing run, continue it.
 
@@ -224,10 +234,13 @@ def fit(
     SIGTERM or SIGUSR1 lets the running iteration end, but not the program: the status of the Run
     is then ``stopped``, which a loop of fits should look at, and ``Run.resume`` goes on.
 
-    Raises UsageError, ConfigError, DataError, RunError or NumericalError.
+    Raises UsageError, also for unknown arguments, ConfigError, DataError, RunError or
+    NumericalError.
 
     trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
+    if unknown:
+        raise UsageError(unknown_argument(fit, unknown))
     target = _target(run)
     sides = dict(zip(SIDES, (vocab, groups, labels), strict=True))
     files = _files(sides) if corpus is None or is_file(corpus) else {}

@@ -15,9 +15,10 @@ from scipy import sparse
 
 from hiertopics.base import files
 from hiertopics.base.arrays import I64
-from hiertopics.base.errors import NumericalError, RunError, UsageError
+from hiertopics.base.errors import DataError, NumericalError, RunError, UsageError
 from hiertopics.base.progress import said
 from hiertopics.base.room import Room
+from hiertopics.base.units import many
 from hiertopics.contract import (
     Cluster,
     Context,
@@ -52,7 +53,7 @@ ALONE = Workers()
 _READING = threading.Lock()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PlacedDocuments(MatchedCorpus):
     """New documents and where they lie under a run's tree.
 
@@ -65,6 +66,11 @@ class PlacedDocuments(MatchedCorpus):
     theta: sparse.csr_array
     paths: Paths | None
     mixture: PathMixture | None
+
+    def __repr__(self) -> str:
+        docs = many(len(self.lengths), "document")
+        known, unknown = int(self.lengths.sum()), many(self.unknown_tokens, "unknown token")
+        return f"PlacedDocuments({docs}, {many(known, 'token')}, {unknown}, {self.theta.shape[1]} nodes)"
 
     @property
     def facts(self) -> DocumentFacts:
@@ -185,6 +191,9 @@ def infer(
         _require_form(Path(output))
     target = opened(run)
     require_order(target.tree, words_by)
+    if isinstance(corpus, str) and " " in corpus and not Path(corpus).exists():
+        told = "; a text itself goes into a list, run.infer([text]), or through a pipe"
+        raise DataError(corpus, f"no such file{told}")
     with on_disk(corpus, columns_of(target)) as path:
         new = read_new(target, path, data or {})
     room = Room(None if output is None else Path(output).resolve().parent)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.base import archives
-from hiertopics.base.errors import HiertopicsError
+from hiertopics.base.errors import HiertopicsError, UsageError
 from hiertopics.base.visible import steady
 from hiertopics.corpus.data.matching import marks_of, supported_by
 from hiertopics.corpus.data.naming import names_of
@@ -57,6 +57,8 @@ def compare(
     does not hide the others; where that is so of all, the first error is raised. Raises UsageError
     where the splits differ, naming them.
     """
+    if isinstance(runs, str | Path | RunDir):
+        raise UsageError("compare takes a list of runs, such as compare([run, other])")
     options = {"cache": cache, "cache_from": cache_from}
     rows = _rows(runs, partial(_row, protocol=protocol, average=average, options=options))
     rows.sort(key=lambda row: -_log_likelihood(row, cache))

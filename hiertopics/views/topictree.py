@@ -8,9 +8,13 @@ from typing import Any
 
 from hiertopics.base.errors import UsageError
 from hiertopics.corpus.data import ROOT, Tree, in_order
+from hiertopics.corpus.data.naming import called
 from hiertopics.runs.rows import node_rows
 from hiertopics.views.render import View, for_reading
 from hiertopics.views.render.trees import to_html, to_text
+
+SHOWN_WORDS = 3
+"""Words of a node's name in its repr."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -40,7 +44,8 @@ class TopicTree(Tree):
         return replace(self, vocab=words)
 
     def words(self, node: int, n_words: int = 10) -> list[str]:
-        """Return the most probable words of a node, best first."""
+        """Return the most probable words of a node, best first; IndexError where it is none."""
+        self._require(node)
         return [self.vocab[word] for word in self.top_words(node, n_words)]
 
     def table(self, n_words: int = 10) -> list[dict[str, Any]]:
@@ -53,9 +58,12 @@ class TopicTree(Tree):
 
     def __getitem__(self, node: int) -> TopicBranch:
         """Return the branch of a node, which prints itself; raises IndexError where it is none."""
-        if node not in self.shown:
-            raise IndexError(f"there is no node {node}; nodes are 0 to {self.shown[-1]}")
+        self._require(node)
         return TopicBranch(self, int(node))
+
+    def _require(self, node: int) -> None:
+        if node not in self.shown:
+            raise IndexError(f"there is no node {node!r}; nodes are 0 to {self.shown[-1]}")
 
     def __str__(self) -> str:
         return self.branch_text(ROOT)
@@ -106,7 +114,9 @@ class TopicBranch:
     def __repr__(self) -> str:
         n_nodes = len([*View(root=self.node).nodes(self.tree)])
         told = "1 node" if n_nodes == 1 else f"{n_nodes} nodes"
-        return f"TopicBranch({self.node}, {told}: {' '.join(self.words(3))})"
+        tree, vocab = in_order(self.tree, self.tree.vocab), self.tree.vocab
+        name = called(tree, vocab, self.node, SHOWN_WORDS)
+        return f"TopicBranch({self.node}, {told}: {name})"
 
     def _repr_html_(self) -> str:
         return self.tree.branch_html(self.node)

@@ -16,6 +16,7 @@ from hiertopics.base import archives
 from hiertopics.base.errors import UsageError
 from hiertopics.cli import COMMANDS
 from hiertopics.corpus.data.corpus import default_vocab
+from hiertopics.corpus.data.naming import called, in_order
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.python.run import Run
 from hiertopics.views.topictree import TopicTree
@@ -163,7 +164,8 @@ def test_a_branch_prints_its_node_and_what_lies_below(tree: TopicTree) -> None:
     lines = str(tree[2]).splitlines()
     assert [line[:6] for line in lines] == ["[2] 50", "├─ [3]", "└─ [4]"]
     assert [line.split("[", 1)[1] for line in lines] == whole[1:4]
-    assert repr(tree[2]) == f"TopicBranch(2, 3 nodes: {' '.join(tree.words(2, 3))})"
+    name = called(in_order(tree, tree.vocab), tree.vocab, 2, 3)  # as all views call it
+    assert repr(tree[2]) == f"TopicBranch(2, 3 nodes: {name})"
     assert repr(tree[4]).startswith("TopicBranch(4, 1 node: ")
     assert [branch.node for branch in tree[2].children] == [3, 4]
     assert tree[2].words(1) == tree.words(2, 1)

@@ -111,7 +111,7 @@ def test_a_table_of_numbers_serves_a_backend_for_vectors(tmp_path: Path) -> None
         ([[1, np.nan]], {}, "row 0 holds nan"),
         (np.ones(3), {}, "got ndarray"),
         (7, {}, "got int"),
-        ([], {}, "got list"),
+        ([], {}, "the list is empty"),
         (["", "?"], {}, "no words in 2 documents"),
         (np.ones((2, 3)), {"groups": [["a"]]}, "2 documents but 1 lines of groups"),
         (np.ones((2, 3)), {"labels": ["ab", "c"]}, "labels: expected a list of names"),

@@ -203,9 +203,12 @@ def _table(data: Any) -> F64:
     except (TypeError, ValueError):
         rows = np.empty(0)
     if rows.ndim != 2:
+        if isinstance(data, list | tuple) and not data:
+            raise UsageError("the list is empty; a corpus has one document or more")
+        how = ", whose to_pandas() is one" if hasattr(data, "to_pandas") else ""
         raise UsageError(
-            "a corpus is a file's name, a Corpus, a table of documents x words, or a list of "
-            f"texts; got {type(data).__name__}"
+            "a corpus is a file's name, a Corpus, a table of documents x words, a data frame, or a "
+            f"list of texts; got {type(data).__name__}{how}"
         )
     return rows
 
