@@ -232,10 +232,17 @@ def _in_one_line(error: click.ClickException) -> str:
     """Return a message of click in the form of other messages: one line that names the command."""
     said = " ".join(error.format_message().split()).removesuffix(".")
     said = said.replace(". Did you mean", "; did you mean")
+    said = said.replace("is not a valid integer range", "is no whole number")
+    said = said.replace("is not a valid integer", "is no whole number")
+    said = said.replace("is not a valid float", "is no number")
     context = getattr(error, "ctx", None)
     if context is None or context.parent is None:
         return said[:1].lower() + said[1:]
     said = f"{context.info_name}: {said[:1].lower()}{said[1:]}"
+    if isinstance(error, click.MissingParameter) and error.param is not None:
+        given = [name for name in error.param.opts if name == "-o"]
+        example = "tree.graphml" if context.info_name == "export" else "runs/new"
+        said += "".join(f"; give one, such as -o {example}" for _ in given)
     # Our messages say what to do; messages of click only say what is wrong.
     help_too = type(error) is not click.UsageError and ";" not in said and "?" not in said
     return f"{said}; see {context.command_path} -h" if help_too else said

@@ -263,8 +263,8 @@ def _shape_told(made: ShapeResult, asked: Sequence[int]) -> str:
     told = f"nodes above the leaves by depth: {', '.join(map(str, made.inner))}; leaves: {n_leaves}"
     if made.inner == [*asked]:
         return told
-    told += f" ({', '.join(map(str, asked))} were asked for: a cluster that the next level does "
-    told += "not divide is one node of both levels"
+    told += f" ({', '.join(map(str, asked))} were asked for: nodes without parts of their own "
+    told += "count once"
     least = made.run.experiment.model.least_children
     if least > 2:
         told += f", and children of a node with fewer than {least} take its place"

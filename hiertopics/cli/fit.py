@@ -201,7 +201,11 @@ def _show(result: Any, price: Any) -> None:
     # The sentence is told below, where it does not scroll away.
     shown = in_order(without_sentence(tree), run.vocab)
     view = for_reading(tree, view)._replace(is_narrow=is_narrow(err=True))
-    put_lines(to_lines(shown, run.vocab, view, SHOWN_LINES), err=True)
+    lines = to_lines(shown, run.vocab, view)
+    put_lines(lines[:SHOWN_LINES], err=True)
+    if len(lines) > SHOWN_LINES:
+        more = len(lines) - SHOWN_LINES
+        tell(f"... and {more} more nodes; hiertopics show-tree {run.path} shows them")
     spent = format_duration(run.manifest["wall_seconds"])
     tell(
         f"{result.status}: {len(tree.shown)} nodes after {result.iterations} iterations, {spent}; "

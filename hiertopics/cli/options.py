@@ -497,13 +497,17 @@ def is_node(run: str) -> bool:
 
 def note_hidden(run: RunDir) -> None:
     """Say on stderr how many nodes are not shown because somebody hid them."""
+    from hiertopics.base.units import many
     from hiertopics.corpus.data.tree import n_hidden
     from hiertopics.runs.labels import LABELS, labels_of
 
-    hidden = n_hidden(run.tree, labels_of(run, quiet=True))
+    labels = labels_of(run, quiet=True)
+    hidden = n_hidden(run.tree, labels)
     if hidden:
-        told = "node is" if hidden == 1 else "nodes are"
-        tell(f"{hidden} {told} hidden by {LABELS}; label RUN NODE --show brings one back")
+        own = sum(label.hidden for label in labels.values())
+        below = f" and {hidden - own} below" if hidden > own else ""
+        told = f"{many(own, 'node')}{below} {'is' if hidden == 1 else 'are'} hidden by {LABELS}"
+        tell(f"{told}; label RUN NODE --show brings one back")
 
 
 def put_made(made: ReshapedRun, as_json: bool) -> None:

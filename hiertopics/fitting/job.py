@@ -381,7 +381,10 @@ class Job:
         for problem in name_nodes(self.run, summary.tree, self.train.vocab, summary.names):
             self.say(f"warning: {problem}")
         self._write_manifest(status, event.iteration, objective, diagnoses)
-        self.say(f"{status} at iteration {event.iteration}: {stop.reason}")
+        told = f"{status} at iteration {event.iteration}: {stop.reason}"
+        self.run.log(told)
+        if not stop.done:
+            self.display.say(told)
         return FitResult(self.run, status, event.iteration, objective, stop.reason)
 
     def _quick_support(self, summary: Summary) -> dict[str, str]:

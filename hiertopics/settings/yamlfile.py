@@ -148,16 +148,28 @@ def load_yaml(path: Path | str) -> dict[str, object]:
         raise ConfigError([f"{path}: {error.strerror}"]) from error
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        raise ConfigError([f"{path}:{line}: not UTF-8 text"]) from error
+        raise ConfigError([f"{path}:{line}: not UTF-8 text{_no_config(path)}"]) from error
     try:
         value = yaml.load(text, Loader=_Loader)
     except (yaml.YAMLError, RecursionError) as error:
         line, what = _explain(error, text)
-        raise ConfigError([f"{path}:{line}: {what}"]) from error
+        raise ConfigError([f"{path}:{line}: {what}{_no_config(path)}"]) from error
     if not isinstance(value, Mapping):
         kind = "nothing" if value is None else type(value).__name__
-        raise ConfigError([f"{path}: the top level must be a mapping of keys, got {kind}"])
+        told = f"the top level must be a mapping of keys, got {kind}{_no_config(path)}"
+        raise ConfigError([f"{path}: {told}"])
     return dict(value)
+
+
+SUFFIXES = ("", ".yaml", ".yml", ".json")
+"""Ends of names that configs have."""
+
+
+def _no_config(path: Path | str) -> str:
+    """Return a hint on a file whose name is not that of a config."""
+    if Path(path).suffix.lower() in SUFFIXES:
+        return ""
+    return "; a config is YAML; a corpus is given without -c"
 
 
 def lines_of(path: Path) -> dict[str, int]:

@@ -243,6 +243,8 @@ def _refuse_branch(tree: Tree, node: int, request: TreeRequest, format: str) -> 
         raise UsageError(f"there is no node {node}; nodes are 0 to {tree.shown[-1]}")
     if format not in FOR_EYES:
         raise UsageError(f"a branch alone is shown as text or html; {format} holds the whole tree")
+    if request.cut is not None and request.cut.isdecimal():
+        raise UsageError(f"--cut takes its levels with commas: --cut {request.cut},{node}")
     for name in ("arrange", "cut", "supported"):
         if getattr(request, name):
             raise UsageError(f"--{name} has no meaning for a branch alone: it changes the tree")

@@ -262,7 +262,7 @@ def test_numbers_that_are_not_those_asked_for_are_explained() -> None:
     head = "nodes above the leaves by depth: 2, 2; leaves: 6"
     assert _shape_told(made, [2, 2]) == head
     told = _shape_told(made, [2, 3])
-    why = "a cluster that the next level does not divide is one node of both levels"
+    why = "nodes without parts of their own count once"
     assert told == f"{head} (2, 3 were asked for: {why})"
     fewer = shaped([-1, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4], least=3)
     assert _shape_told(fewer, [2, 3]).endswith("with fewer than 3 take its place)")

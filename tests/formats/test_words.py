@@ -268,7 +268,7 @@ def test_stop_words_of_a_language(texts: Path, tmp_path: Path) -> None:
     path = tmp_path / "de.csv"
     path.write_text("text\nder Baum und das Blatt\n")
     assert set(corpus_of(path, stop_words="german")) == {"baum", "blatt"}
-    with pytest.raises(UsageError, match="klingon is neither a file nor a language; there are"):
+    with pytest.raises(UsageError, match="klingon is neither a file nor one of"):
         corpus_of(path, stop_words="klingon")
     with pytest.raises(UsageError, match=r"englisch is no language; did you mean english\?"):
         corpus_of(path, stop_words="englisch")

@@ -51,7 +51,8 @@ def test_what_is_no_list_is_answered_with_one(name: str, told: str) -> None:
     ("given", "spec"), [("10%", "docs:0.1"), ("12.5 %", "docs:0.125"), ("0.2", "docs:0.2")]
 )
 def test_a_share_for_a_held_out_part_is_answered_with_its_form(given: str, spec: str) -> None:
-    with pytest.raises(ConfigError, match=f"; {given} of the documents is {spec}; got '{given}'"):
+    told = f"data.holdout: {given} of the documents is {spec} \\(got '{given}'"
+    with pytest.raises(ConfigError, match=told):
         parse_holdout(given)
     parse_holdout(spec)
     with pytest.raises(ConfigError, match=r"itself\); got 'x%'"):

@@ -66,6 +66,14 @@ class Regrouping(NamedTuple):
         return np.asarray(matrix @ rows)
 
 
+def _taken_up(first: int, other: int, parents: Mapping[int, int]) -> str:
+    """Return how a node and its parent become one; "" for other nodes."""
+    for below, above in ((first, other), (other, first)):
+        if parents[below] == above:
+            return f"; 'drop {below}' leaves its documents to {above}"
+    return ""
+
+
 def joined(tree: Tree, nodes: Collection[int]) -> Regrouping:
     """Return the map of rows for a merge of nodes of one parent.
 
@@ -79,7 +87,10 @@ def joined(tree: Tree, nodes: Collection[int]) -> Regrouping:
         if parents[node] != parents[first]:
             lies = [f"{one} lies below {parents[one]}" for one in (first, node)]
             told = " and ".join(lies).replace(f"below {ROOT}", "at the top")
-            raise UsageError(f"only nodes below the same one can be merged: {told}")
+            raise UsageError(
+                f"only nodes below the same one can be merged: {told}"
+                f"{_taken_up(first, node, parents)}"
+            )
     target = np.arange(tree.n_nodes)
     target[others] = first
     return _numbered(tree, target, target, np.zeros(tree.n_nodes, dtype=bool), tree.kind)

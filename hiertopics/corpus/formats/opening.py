@@ -68,7 +68,8 @@ def lacking(path: Path) -> DataError:
     others = [path.with_name(path.name + suffix) for suffix in PACKED]
     others += [path.with_suffix("")] if path.suffix in PACKED else []
     there = next((other for other in others if os.path.isfile(other)), None)
-    return DataError(path, "no such file" + (f"; there is {there}" if there else ""))
+    told = "no such file" if path.suffix else "no such file or folder"
+    return DataError(path, told + (f"; there is {there}" if there else ""))
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from hiertopics.base.errors import DataError, UsageError, optional
-from hiertopics.corpus.data.languages import in_english
+from hiertopics.corpus.data.languages import COMMON, in_english
 from hiertopics.corpus.formats.source import Source
 from hiertopics.corpus.formats.trust import require_trusted
 
@@ -198,8 +198,8 @@ def _of_language(name: str) -> frozenset[str]:
         if near := get_close_matches(name.lower(), known, n=1):
             raise UsageError(f"data.stop_words: {name} is no language; did you mean {near[0]}?")
         raise UsageError(
-            f"data.stop_words: {name} is neither a file nor a language; "
-            f"there are {', '.join(known)}"
+            f"data.stop_words: {name} is neither a file nor one of {len(known)} languages, such as "
+            f"{', '.join(COMMON)}"
         )
     return frozenset(lists.get_stop_words(name))
 

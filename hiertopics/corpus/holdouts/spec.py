@@ -47,7 +47,9 @@ def parse_holdout(text: str) -> Holdout:
         return Holdout("none")
     match = _PATTERN.fullmatch(text)
     if match is None:
-        raise ConfigError([f"data.holdout must be one of {_FORMS}; {_meant(text)}got {text!r}"])
+        if meant := _meant(text):
+            raise ConfigError([f"data.holdout: {meant} (got {text!r})"])
+        raise ConfigError([f"data.holdout must be one of {_FORMS}; got {text!r}"])
     kind, seed = match["kind"], _bounded(match["seed"])
     try:
         value = float(match["value"])
@@ -81,7 +83,7 @@ def _meant(text: str) -> str:
     if found is None:
         return ""
     share = float(found[1]) if found[1] else float(found[2]) / 100
-    return f"{text} of the documents is docs:{share:g}; "
+    return f"{text} of the documents is docs:{share:g}"
 
 
 def extended(text: str, n_docs: int) -> str:
