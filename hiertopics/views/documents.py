@@ -13,6 +13,7 @@ from scipy import sparse
 
 from hiertopics.base.arrays import Bools
 from hiertopics.base.errors import HiertopicsError
+from hiertopics.base.units import many
 from hiertopics.base.visible import steady, visible
 from hiertopics.corpus.data.membership import columns_of
 from hiertopics.corpus.data.naming import names_of
@@ -103,7 +104,23 @@ def document_names(run: RunDir) -> Sequence[int | str]:
     except HiertopicsError as error:
         print(f"warning: documents go by their numbers: {steady(str(error))}", file=sys.stderr)
         names = None
+    names = _names_beside(run) if names is None else names
     return [int(doc) + 1 for doc in run.split.train_docs] if names is None else names
+
+
+def _names_beside(run: RunDir) -> list[str] | None:
+    """Return the names in ``X.docs`` beside a corpus ``X`` of counts, a line for each document."""
+    path = Path(str(run.experiment.data.corpus)).with_suffix(".docs")
+    split = run.split
+    if not path.is_file():
+        return None
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    n_docs = len(split.train_docs) + len(split.heldout_docs)
+    if len(lines) != n_docs:
+        told = f"{path} has {many(len(lines), 'line')}, but the corpus has {n_docs} documents"
+        print(f"warning: {steady(told)}", file=sys.stderr)
+        return None
+    return [lines[doc] for doc in split.train_docs.tolist()]
 
 
 @trusts

@@ -207,3 +207,25 @@ def test_the_page_shows_names_and_beginnings_though_the_corpus_is_gone(
 def test_a_moved_run_still_names_its_documents(run: Path, tmp_path: Path, call: Call) -> None:
     moved = shutil.move(run, tmp_path / "given away")
     assert "d1" in call("show-tree", moved, "--docs", 2).out
+
+
+def test_documents_of_counts_go_by_a_file_beside_them(
+    fit_tiny: Callable[..., object],
+    tiny_file: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    corpus = tmp_path / "own.ldac"
+    shutil.copy(tiny_file, corpus)
+    shutil.copy(tiny_file.with_suffix(".vocab"), tmp_path / "own.vocab")
+    fit_tiny(tmp_path / "run", "hdp-pcvb0", corpus=corpus)
+    run = RunDir(tmp_path / "run")
+    n_docs = corpus.read_text().count("\n")
+    assert [record["name"] for record in hiertopics.docs(run)] == [None] * run.theta.shape[0]
+    (tmp_path / "own.docs").write_text("".join(f"doc {n}\n" for n in range(n_docs)))
+    names = [record["name"] for record in hiertopics.docs(run)]
+    assert names == [f"doc {doc}" for doc in run.split.train_docs.tolist()]
+    (tmp_path / "own.docs").write_text("doc 0\n")
+    assert hiertopics.docs(run)[0]["name"] is None
+    told = f"own.docs has 1 line, but the corpus has {n_docs} documents"
+    assert told in capsys.readouterr().err
