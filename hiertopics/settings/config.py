@@ -276,6 +276,12 @@ class DataConfig(
             examples=["english"],
         ),
     ] = None
+    stop_lemmas: Annotated[
+        bool,
+        Meta(
+            description="Raw text: also drop words whose lemma is a stop word, as having with have."
+        ),
+    ] = True
     phrases: Annotated[
         Phrases | None,
         Meta(

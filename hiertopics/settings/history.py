@@ -153,6 +153,7 @@ CHANGES: tuple[Change, ...] = (
         Change(5, backend, "inference.hold", [])
         for backend in ("hdp-pcvb0", "hdp-cvb0", "hdp-pcvb", "hdp-cvb", "hdp-gibbs")
     ),
+    Change(6, "*", "data.stop_lemmas", False),
 )
 
 

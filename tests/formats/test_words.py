@@ -28,6 +28,7 @@ from hiertopics.corpus.formats.reading import read_corpus
 from hiertopics.corpus.formats.source import Source
 from hiertopics.corpus.formats.words import LEMMATISED
 from hiertopics.settings.config import DataConfig, Phrases
+from hiertopics.settings.history import left_out
 
 text = pytest.importorskip("sklearn.feature_extraction.text")
 
@@ -211,6 +212,26 @@ def test_lemmas_are_base_forms_in_the_letters_of_the_words(tmp_path: Path) -> No
     path.write_text("text\nHunde und Häuser\n")
     assert set(corpus_of(path, lemmas="german")) == {"hund", "und", "haus"}
     assert set(corpus_of(path, lemmas="german", lowercase=False)) == {"Hund", "und", "Haus"}
+
+
+@pytest.mark.slow
+def test_words_whose_lemma_is_a_stop_word_are_dropped(tmp_path: Path) -> None:
+    """They came back under another form: no stop word itself, having has the lemma have."""
+    pytest.importorskip("simplemma")
+    path = tmp_path / "texts.jsonl"
+    path.write_text('{"text": "having mice is doing well"}\n')
+    how = {"lemmas": "english", "stop_words": "english"}
+    before = set(corpus_of(path, **how, stop_lemmas=False))
+    assert {"have", "mouse"} <= before
+    found = set(corpus_of(path, **how))
+    assert "mouse" in found and "have" not in found and found < before
+    assert "have" in set(corpus_of(path, lemmas="english"))
+
+
+def test_runs_from_before_keep_words_whose_lemma_is_a_stop_word() -> None:
+    given = {"data": {"lemmas": "english"}}
+    assert left_out(given, "hdp-pcvb0", 5)["data"] == {"stop_lemmas": False}
+    assert "data" not in left_out(given, "hdp-pcvb0", 6)
 
 
 def test_lemmas_join_into_phrases(tmp_path: Path) -> None:

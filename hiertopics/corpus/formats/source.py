@@ -15,7 +15,7 @@ FIELDS = ("text_field", "id_field", "group_field", "label_field")
 FORM = ("delimiter", "encoding", "html")
 """Fields of a Source that describe the file of a raw text."""
 WORDING = (
-    *("lowercase", "token_pattern", "ngram_range", "stemmer", "lemmas"),
+    *("lowercase", "token_pattern", "ngram_range", "stemmer", "lemmas", "stop_lemmas"),
     *("phrases", "tokenizer"),
 )
 """Fields of a Source that describe how raw text is split into words."""
@@ -81,6 +81,7 @@ class Source:
     ngram_range: Sequence[int] = (1, 1)
     stemmer: str | None = None
     lemmas: str | None = None
+    stop_lemmas: bool = True
     phrases: PhraseChoice | None = None
     tokenizer: str | None = None
     known_phrases: Container[tuple[str, str]] | None = None
@@ -97,7 +98,8 @@ class Source:
     def wording(self) -> list[str]:
         """The names of FORM and WORDING that ask for something else than the defaults."""
         plain = Source(self.path)
-        names = (*FORM, *WORDING)
+        # Runs from before stop_lemmas have another value of it, and without lemmas it says nothing.
+        names = [name for name in (*FORM, *WORDING) if name != "stop_lemmas"]
         return [name for name in names if _plain(self, name) != _plain(plain, name)]
 
 

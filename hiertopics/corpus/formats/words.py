@@ -57,7 +57,13 @@ def cutter(source: Source) -> Cut:
     if not stopped and source.stemmer is None and source.lemmas is None:
         return cut
     reduced = _stemmer(source.stemmer) if source.lemmas is None else _lemmatiser(source)
-    return lambda text: reduced([word for word in cut(text) if word not in stopped])
+
+    def cut_reduced(text: str) -> list[str]:
+        words = reduced([word for word in cut(text) if word not in stopped])
+        return [word for word in words if word not in stopped_after]
+
+    stopped_after = stopped if source.lemmas is not None and source.stop_lemmas else frozenset()
+    return cut_reduced
 
 
 def drops_stop_words(source: Source) -> bool:
