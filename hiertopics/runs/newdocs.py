@@ -70,7 +70,8 @@ class PlacedDocuments(MatchedCorpus):
     def __repr__(self) -> str:
         docs = many(len(self.lengths), "document")
         known, unknown = int(self.lengths.sum()), many(self.unknown_tokens, "unknown token")
-        return f"PlacedDocuments({docs}, {many(known, 'token')}, {unknown}, {self.theta.shape[1]} nodes)"
+        size = f"{docs}, {many(known, 'token')}, {unknown}, {self.theta.shape[1]} nodes"
+        return f"PlacedDocuments({size})"
 
     @property
     def facts(self) -> DocumentFacts:
