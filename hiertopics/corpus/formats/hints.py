@@ -117,5 +117,5 @@ def _header_hint(source: Source, what: str) -> str:
     try:
         next(rows_or_hints(replace(source, encoding=ANY)), None)
     except DataError as error:
-        return "" if error.what == what else f"; {error.what}"
+        return "" if what.startswith(error.what) else f"; {error.what}"
     return ""
