@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import itertools
 import os
 import pickle
+import secrets
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from types import FunctionType
@@ -25,6 +27,7 @@ import llvmlite.binding as llvm
 import numba
 from numba import types
 from numba.core import event
+from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
@@ -42,6 +45,11 @@ N_HASH = 16
 """Bytes of a hash at the end of a file of the cache."""
 
 REASSOCIATE = frozenset({"contract", "reassoc", "nsz", "arcp"})
+
+
+# numba calls a function by its name and its number in this process. A part of a kernel that another
+# process compiled may have the name of a different one that is compiled here, and would replace it.
+FunctionIdentity._unique_ids = itertools.count(secrets.randbits(62))
 
 
 class _HashedCacheFile(IndexDataCacheFile):  # type: ignore[misc]

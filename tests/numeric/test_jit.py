@@ -99,7 +99,7 @@ def test_what_kernels_call_is_a_part_of_them_whoever_calls_it_first(tmp_path: Pa
     assert type(part.library).__name__ == "_LinkedLibrary"
     assert module["doubled_thrice"](1, 2) == 12
     (whole,) = module["doubled_thrice"].overloads.values()
-    assert type(whole.library).__name__ == "_Whole"
+    assert type(whole.library).__name__ == "_WholeLibrary"
     codegen = part.library.codegen
     assert "_library_class" not in vars(codegen)
 
@@ -394,3 +394,20 @@ def test_the_plain_decorator_gives_the_same_numbers(tmp_path: Path) -> None:
         )
         said.append(done.stdout.split())
     assert said == [["False", "12"], ["True", "12"]]
+
+
+def test_numbers_of_functions_are_of_their_process() -> None:
+    """Names in cached parts of two processes would be the same, and one part stand for another."""
+    script = (
+        "from numba.core.bytecode import FunctionIdentity\n"
+        "import hiertopics.numeric.jit\n"
+        "print(next(FunctionIdentity._unique_ids))"
+    )
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        ).stdout
+        for _ in range(2)
+    ]
+    first, second = map(int, told)
+    assert abs(first - second) > 2**32
