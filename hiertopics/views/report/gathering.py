@@ -24,7 +24,6 @@ from hiertopics.runs.rundir import RunDir
 from hiertopics.views.arrange import arranged
 from hiertopics.views.levels import in_levels, parse_cut, supported_part
 from hiertopics.views.remarks import parse_sides, tags_of
-from hiertopics.views.render import count_told
 from hiertopics.views.report.agreement import agreement_part
 from hiertopics.views.report.card import card_of, key_of
 from hiertopics.views.report.documents import (
@@ -179,7 +178,7 @@ class _Gathering:
         self.placed = ReportTree(tree, layout, shares_of(run, tree, layout))
         hidden = len(tree.shown) - len(layout.rows)
         if hidden:
-            small = f"{count_told(hidden, 'node')} with fewer than {min_docs} documents"
+            small = f"{hidden} node{'s' * (hidden != 1)} with fewer than {min_docs} documents"
             verb = "is" if hidden == 1 else "are"
             self.left_out.append(f"{small} {verb} left out: {self.limit}")
         if n_words < self.request.words:
