@@ -42,7 +42,7 @@ WINGS = {
         ("registry", "states"),
         ("chains", "observed"),
     ),
-    "python": (("exchange", "notebook"), ("run",), ("estimator",)),
+    "python": (("exchange", "mistakes", "notebook"), ("run",), ("estimator",)),
 }
 """What stands in a wing of several parts, bottom up."""
 
