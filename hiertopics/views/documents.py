@@ -99,6 +99,7 @@ def document_names(run: RunDir) -> Sequence[int | str]:
         return kept.names
     if kept is not None and kept.snippets is not None:  # raw text without names
         return [int(doc) + 1 for doc in run.split.train_docs]
+    _ = run.experiment  # a fault of the run's own files is an error, one of its corpus is not
     try:
         names = read_original(run).train.doc_ids
     except HiertopicsError as error:

@@ -57,6 +57,7 @@ def test_the_first_page_of_paper_has_map_and_chart(page: Path, show: Show) -> No
     opened.page.emulate_media(media="print")
     opened.page.set_viewport_size(PAPER)
     for place in ("#tree .picture svg", "#detail .chart"):
+        opened.page.locator(place).wait_for()  # a page of another width draws its map anew
         box = opened.page.locator(place).bounding_box()
         assert box is not None and box["y"] + box["height"] < PAPER["height"], place
     assert opened.page.locator("h3", has_text="How to read this page").is_hidden()

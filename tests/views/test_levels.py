@@ -138,7 +138,8 @@ def test_a_node_beside_the_run_shows_its_branch_alone(
     for words, told in (
         ((9999,), "there is no node 9999; nodes are 0 to"),
         ((node, "--json"), "json holds the whole tree"),
-        ((node, "--cut", "4"), "--cut has no meaning for a branch alone"),
+        ((node, "--cut", "4"), f"--cut takes its levels with commas: --cut 4,{node}"),
+        ((node, "--cut", "4,8"), "--cut has no meaning for a branch alone"),
     ):
         refused = call("show-tree", run, *words)
         assert refused.code == 2 and told in refused.err
