@@ -18,6 +18,7 @@ from hiertopics.base.visible import steady, visible
 from hiertopics.corpus.data.membership import columns_of
 from hiertopics.corpus.data.naming import names_of
 from hiertopics.corpus.data.tree import Tree
+from hiertopics.corpus.formats.source import beside
 from hiertopics.corpus.formats.trust import trusts
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.nodenames import node_meant
@@ -99,20 +100,23 @@ def document_names(run: RunDir) -> Sequence[int | str]:
         return kept.names
     if kept is not None and kept.snippets is not None:  # raw text without names
         return [int(doc) + 1 for doc in run.split.train_docs]
-    _ = run.experiment  # a fault of the run's own files is an error, one of its corpus is not
+    corpus = Path(str(run.experiment.data.corpus))
     try:
         names = read_original(run).train.doc_ids
     except HiertopicsError as error:
         print(f"warning: documents go by their numbers: {steady(str(error))}", file=sys.stderr)
         names = None
-    names = _names_beside(run) if names is None else names
+    names = _names_beside(run, corpus) if names is None else names
     return [int(doc) + 1 for doc in run.split.train_docs] if names is None else names
 
 
-def _names_beside(run: RunDir) -> list[str] | None:
-    """Return the names in ``X.docs`` beside a corpus ``X`` of counts, a line for each document."""
-    path = Path(str(run.experiment.data.corpus)).with_suffix(".docs")
-    split = run.split
+def _names_beside(run: RunDir, corpus: Path) -> list[str] | None:
+    """Return the names of the training documents in ``X.docs`` beside corpus X of counts.
+
+    The file has a line for each document of the corpus. None, with a warning, if it has another
+    number of lines.
+    """
+    path, split = beside(corpus, ".docs"), run.split
     if not path.is_file():
         return None
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()

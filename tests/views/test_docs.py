@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import shutil
@@ -209,18 +210,21 @@ def test_a_moved_run_still_names_its_documents(run: Path, tmp_path: Path, call: 
     assert "d1" in call("show-tree", moved, "--docs", 2).out
 
 
+@pytest.mark.parametrize("suffix", [".ldac", ".ldac.gz"])
 def test_documents_of_counts_go_by_a_file_beside_them(
     fit_tiny: Callable[..., object],
     tiny_file: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
+    suffix: str,
 ) -> None:
-    corpus = tmp_path / "own.ldac"
-    shutil.copy(tiny_file, corpus)
+    text = tiny_file.read_bytes()
+    corpus = tmp_path / f"own{suffix}"
+    corpus.write_bytes(gzip.compress(text) if suffix.endswith(".gz") else text)
     shutil.copy(tiny_file.with_suffix(".vocab"), tmp_path / "own.vocab")
     fit_tiny(tmp_path / "run", "hdp-pcvb0", corpus=corpus)
     run = RunDir(tmp_path / "run")
-    n_docs = corpus.read_text().count("\n")
+    n_docs = text.count(b"\n")
     assert [record["name"] for record in hiertopics.docs(run)] == [None] * run.theta.shape[0]
     (tmp_path / "own.docs").write_text("".join(f"doc {n}\n" for n in range(n_docs)))
     names = [record["name"] for record in hiertopics.docs(run)]
