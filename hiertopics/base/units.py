@@ -64,6 +64,9 @@ def format_bytes(n: int) -> str:
     return f"{size:.1f} {_UNITS[power]}"
 
 
-def many(number: int, noun: str) -> str:
-    """Return a number with its noun, as ``1 document`` or ``3 documents``."""
-    return f"{number} {noun}" + "s" * (number != 1)
+def many(number: int, noun: str, form: str = "") -> str:
+    """Return a number with its noun, as ``1 document`` or ``3 documents``.
+
+    form: how the number is written; "," parts its thousands.
+    """
+    return f"{number:{form}} {noun}" + "s" * (number != 1)

@@ -136,11 +136,6 @@ def share(tree: Tree, node: int) -> str:
     return f"{total:.2%}" + (f" (own {own:.2%})" if 0 < own < total else "")
 
 
-def count_told(n: int, noun: str) -> str:
-    """Return a number of things: "1 word", "1,200 words"."""
-    return f"{n:,} {noun}{'s' * (n != 1)}"
-
-
 def share_told(share: float) -> str:
     """Return a share in percent as figures and the page write it: two digits, or one decimal."""
     if share == 0:

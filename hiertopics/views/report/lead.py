@@ -9,12 +9,13 @@ import numpy as np
 from scipy import sparse
 
 from hiertopics.base.arrays import F64, I64, Bools
+from hiertopics.base.units import many
 from hiertopics.corpus.data import Tags, support_lacks
 from hiertopics.corpus.data.columns import binned, is_time, moments
 from hiertopics.corpus.data.support import support_sentence
 from hiertopics.corpus.data.tree import NONE, ROOT, Labels, Tree, hidden_nodes
 from hiertopics.corpus.holdouts.spec import WITHIN
-from hiertopics.views.render import FEW_DOCUMENTS, comes_back, count_told, share_told
+from hiertopics.views.render import FEW_DOCUMENTS, comes_back, share_told
 from hiertopics.views.report.documents import Shares
 from hiertopics.views.report.topics import Layout
 
@@ -111,16 +112,16 @@ def _size(lead_input: LeadInput, branches: I64) -> list[Piece]:
     n_hidden = int(np.count_nonzero(lead_input.hidden[rows]))
     n = len(rows) - n_hidden
     n_docs = corpus["n_docs"]
-    told = "The documents are" if n_docs is None else count_told(n_docs, "document")
+    told = "The documents are" if n_docs is None else many(n_docs, "document", ",")
     if lead_input.nouns == "words" and None not in (n_docs, corpus["n_tokens"]):
-        told += f" with {count_told(corpus['n_tokens'], 'word')}"
+        told += f" with {many(corpus['n_tokens'], 'word', ',')}"
     n_more = n - len(branches) - int((lead_input.layout.parent == ROOT).sum() == 1 and n > 1)
-    what = "topic" if n_more <= 0 else "branch"
-    many = what if len(branches) == 1 else {"topic": "topics", "branch": "branches"}[what]
+    one, several = ("topic", "topics") if n_more <= 0 else ("branch", "branches")
+    noun = one if len(branches) == 1 else several
     below = "it" if len(branches) == 1 else "them"
-    more = f" and {count_told(n_more, 'topic')} below {below}" if n_more > 0 else ""
+    more = f" and {many(n_more, 'topic', ',')} below {below}" if n_more > 0 else ""
     aside = f" ({n_hidden:,} hidden)" if n_hidden else ""
-    size = f"{told} in {len(branches):,} {many}{more}{aside}"
+    size = f"{told} in {len(branches):,} {noun}{more}{aside}"
     return ["; ".join([size, *_held_out(lead_input.card), *_dropped(lead_input)]) + "."]
 
 
@@ -129,7 +130,7 @@ def _held_out(card: Mapping[str, Any]) -> list[str]:
     split = card["split"]
     within = str(split["spec"]).partition(":")[0] in WITHIN
     n, noun = (split["n_heldout_tokens"], "word") if within else (split["n_heldout"], "document")
-    return [f"{count_told(n, f'more {noun}')} {'is' if n == 1 else 'are'} held out"] if n else []
+    return [f"{many(n, f'more {noun}', ',')} {'is' if n == 1 else 'are'} held out"] if n else []
 
 
 def _dropped(lead_input: LeadInput) -> list[str]:
