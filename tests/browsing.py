@@ -5,7 +5,17 @@ from __future__ import annotations
 import shutil
 from typing import Any, NamedTuple
 
+import pytest
+
 CHROMIUM = shutil.which("chromium")
+
+IN_BROWSER = [
+    pytest.mark.slow,
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium"),
+]
+"""Marks of tests that open pages."""
+
 FLAGS = (
     "--headless",
     "--no-sandbox",

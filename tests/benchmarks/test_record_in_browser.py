@@ -6,16 +6,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from browsing import CHROMIUM, FLAGS
+from browsing import CHROMIUM, FLAGS, IN_BROWSER
 
 from benchmarks import record_page, record_table
 from benchmarks.process import ROOT
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium"),
-]
+pytestmark = IN_BROWSER
 FIGURES = (("a", "1181.5"), ("b", "642.4"), ("c", "stopped at 6 min"), ("d", "9"), ("e", ""))
 """Systems and their perplexity; sorted as texts they would have another order."""
 

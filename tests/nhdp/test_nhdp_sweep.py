@@ -196,6 +196,16 @@ def test_counts_stay_those_of_the_responsibilities(n_shards: int) -> None:
     assert resp_of(state, data).sum(axis=1) == pytest.approx(1, abs=1e-12)
 
 
+def test_counts_that_do_not_follow_from_the_responsibilities_are_an_error() -> None:
+    """theory/hdp 9.3"""
+    rng = np.random.default_rng(2)
+    mixing, data = random_mixing(rng, 25), some_corpus(2, 1, 30, 40)
+    state = state_of(mixing, data, random_resp(rng, len(data.cells.word), 25))
+    state.n_k[3] += 0.01 * data.doc_lengths.sum()
+    with pytest.raises(NumericalError, match="drifted"):
+        recount(state, data)
+
+
 @pytest.mark.slow
 def test_workers_change_no_bit() -> None:
     rng = np.random.default_rng(4)

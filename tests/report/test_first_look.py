@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import CHROMIUM, Opened
+from browsing import IN_BROWSER, Opened
 from mixed_trees import MIXED, PARTS, with_mixed_tree
 from pages import data_of, documents, reshaped
 
@@ -19,11 +19,7 @@ from hiertopics.views.report import gathering
 Call = Callable[..., Any]
 Copied = Callable[..., Path]
 Show = Callable[..., Opened]
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium"),
-]
+pytestmark = IN_BROWSER
 BOXES = """boxes => boxes.map(box => {
   const rect = box.querySelector("rect");
   const [width, height] = ["width", "height"].map(name => Number(rect.getAttribute(name)) + 1.5);

@@ -6,18 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from browsing import CHROMIUM, SETTLED, Opened
+from browsing import IN_BROWSER, SETTLED, Opened
 from long_names import NAMES, with_long_names
 from pages import data_of
 
 import hiertopics
 
 Show = Callable[..., Opened]
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium"),
-]
+pytestmark = IN_BROWSER
 WIDTHS = (390, 768, 1280)
 
 

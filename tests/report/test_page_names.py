@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import CHROMIUM, Opened
+from browsing import IN_BROWSER, Opened
 from long_names import with_long_names
 from mixed_trees import MIXED, NAMES, PARTS, PURE, with_mixed_tree
 
@@ -16,11 +16,7 @@ from hiertopics.runs.rundir import RunDir
 from hiertopics.views.report import gathering
 from hiertopics.views.report.writing import PAGE
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium"),
-]
+pytestmark = IN_BROWSER
 
 
 @pytest.fixture

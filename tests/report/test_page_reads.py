@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import CHROMIUM, Opened
+from browsing import IN_BROWSER, Opened
 from pages import data_of, reshaped
 
 import hiertopics
@@ -18,11 +18,7 @@ from hiertopics.corpus.data.tree import ROOT
 
 Show = Callable[..., Opened]
 Finished = Callable[..., Path]
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium"),
-]
+pytestmark = IN_BROWSER
 PAPER = {"width": 718, "height": 1046}
 """A page of A4 with usual margins, in pixels of CSS."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import CHROMIUM, Opened
+from browsing import IN_BROWSER, Opened
 from nights import by_night
 from pages import data_of, reshaped
 
@@ -19,11 +19,7 @@ from hiertopics.runs.rundir import RunDir
 from hiertopics.views.report import gathering
 from hiertopics.views.report.documents import TrainingDocuments, known_documents
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium"),
-]
+pytestmark = IN_BROWSER
 Show = Callable[..., Opened]
 N_DOCS = 40
 

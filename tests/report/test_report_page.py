@@ -13,7 +13,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from browsing import CHROMIUM, SETTLED, Opened
+from browsing import IN_BROWSER, SETTLED, Opened
 from nights import by_night, daily
 from pages import data_of, documents, reshaped, search, share_within, with_authors
 from unsealed import unsealed
@@ -25,11 +25,7 @@ from hiertopics.corpus.formats.writing import write_corpus
 from hiertopics.views.report import gathering, nodes
 
 Call = Callable[..., Any]
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium"),
-]
+pytestmark = IN_BROWSER
 WIDTHS = (390, 768, 1280)
 EVIL = (
     "</script><b>", "\x1b[31mred", "a\u202eb", 'say"hi"', "<img/src=x>", "=1+1", "日本",
