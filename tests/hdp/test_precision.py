@@ -82,11 +82,11 @@ def test_rounding_in_a_long_document_is_no_fault(
     state = advance(backend, state, data, settings, 9)
     state, info = backend.step(state, data, settings, at(10))
     assert info.drift > variational.MAX_DRIFT
-    bound = variational.rounding(data, np.float32) / data.doc_lengths.sum()
+    bound = variational.rounding_bound(data, np.float32) / data.doc_lengths.sum()
     assert info.drift < bound < 0.02
 
 
 def test_what_rounding_can_do_is_in_proportion_to_pairs_and_tokens() -> None:
     """9.3: sums over documents of pairs times tokens, ten sweeps, half a unit in the last place."""
     _, data = begin(cvb0, corpus_of([[3, 0, 1], [0, 2, 0]]), settings_of(cvb0, truncation=2))
-    assert variational.rounding(data, np.float32) == 10 * 2.0**-24 * (3 * 4 + 2 * 2)
+    assert variational.rounding_bound(data, np.float32) == 10 * 2.0**-24 * (3 * 4 + 2 * 2)

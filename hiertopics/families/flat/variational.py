@@ -335,12 +335,12 @@ def drift_undone(before: F64, after: F64, data: Data, dtype: DTypeLike) -> float
     """
     n_tokens = max(float(data.doc_lengths.sum()), 1.0)
     drift = float(np.abs(after - before).max(initial=0.0) / n_tokens)
-    if before.any() and drift > MAX_DRIFT + rounding(data, dtype) / n_tokens:
+    if before.any() and drift > MAX_DRIFT + rounding_bound(data, dtype) / n_tokens:
         raise NumericalError(f"the topic counts drifted by {drift:.1e} of the tokens")
     return drift
 
 
-def rounding(data: Data, dtype: DTypeLike) -> float:
+def rounding_bound(data: Data, dtype: DTypeLike) -> float:
     """Return a bound of the tokens by which rounding moves a total between two recounts.
 
     Each pair of a document rounds n_dk once a sweep, by at most half a unit in its last place
