@@ -18,8 +18,7 @@ def below(bits: np.random.BitGenerator, bound: int) -> Any:
     """Return what ``rng.integers(0, bound)`` draws, for a bound from 1 to 2^32 - 1.
 
     bits: ``rng.bit_generator``. In kernels that method makes an array for each number, which takes
-    twenty times as long. This function is inlined: numba gives ``next_uint32`` and ``next_double``
-    one name and a number by process, so that code of two caches may take one for the other.
+    twenty times as long.
     D. Lemire: Fast random integer generation in an interval, ACM TOMACS 2019.
     """
     n, product = np.uint64(bound), np.uint64(0)

@@ -116,9 +116,9 @@ def in_ranges(tags: Tags, most: int) -> Tags:
 def axis_of(names: Sequence[str]) -> list[str]:
     """Return the names of all places on an even axis of years or months, ascending as ``names``.
 
-    The places are as far apart as the largest step that leads to all names. Those between them,
-    of which there are no documents, get names of their own. Names that are no years or months are
-    the places themselves.
+    The places are as far apart as the largest step that leads to all names. A place without
+    documents is named as the others are. If the names are no years or months, the names are the
+    axis.
     """
     when = moments(names)
     if when is None:
