@@ -51,6 +51,9 @@ KEYS = {
 """Settings by what other programs call them; those for the number of topics are ``SIZES``."""
 
 
+APART_BY_COMMAS = ("data.stop_words", "data.encoding")
+"""Settings whose value is one text with commas, and no list."""
+
 EXAMPLE = ("6", "30", "100")
 """Numbers of nodes by level, as an example."""
 
@@ -148,7 +151,8 @@ def _setting(key: str, value: str | None) -> str:
     if value is None:
         return f"-s {key}=..."
     value = _translated(key, value)
-    listed = f"[{value}]" if "," in value and not value.startswith("[") else value
+    is_bare = "," in value and not value.startswith("[") and key not in APART_BY_COMMAS
+    listed = f"[{value}]" if is_bare else value
     return f"-s {shlex.quote(f'{key}={listed}')}"
 
 
@@ -159,7 +163,7 @@ def _translated(key: str, value: str) -> str:
     if key == "data.stop_words":
         from hiertopics.corpus.formats.words import language_called  # slow to import
 
-        return language_called(value) or value
+        return ",".join(language_called(one) or one for one in value.strip("[]").split(","))
     return value
 
 

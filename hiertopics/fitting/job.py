@@ -467,7 +467,9 @@ def _announced(origin: Origin, split: Split, pool: Engine) -> Iterator[str]:
         f"({experiment.data.holdout}); about "
         f"{format_bytes(needed)} of memory"
     )
-    about_words = () if isinstance(train, Vectors) else pruning.notes(train)
+    about_words = (
+        () if isinstance(train, Vectors) else pruning.notes(train, experiment.data.stop_words)
+    )
     for note in (*origin.whole.notes, *about_words):
         yield f"note: {note}"
     if getattr(experiment.model, "seeds", None):

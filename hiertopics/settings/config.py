@@ -178,7 +178,12 @@ class DataConfig(
         ),
     ] = None
     stop_words: Annotated[
-        str | None, Meta(description="Words to drop: a language, or a file with one per line.")
+        str | None,
+        Meta(
+            description="Words to drop: a language, or a file with one per line. Several of them "
+            "are separated by commas: polish,english.",
+            examples=["polish,english"],
+        ),
     ] = None
     repeat_cap: Annotated[
         Annotated[int, Meta(ge=1)] | None,

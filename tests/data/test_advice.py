@@ -19,7 +19,7 @@ from hiertopics.corpus.corpora.advising import _repeated_lines, advise, advise_o
 from hiertopics.corpus.corpora.checking import advised, check
 from hiertopics.corpus.corpora.inmemory import as_corpus
 from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.corpus.data.languages import COMMON, language_of, unparted
+from hiertopics.corpus.data.languages import COMMON, language_of, stop_lists, unparted
 from hiertopics.settings.config import DataConfig
 
 N_DOCS, N_WORDS = 100, 60
@@ -240,8 +240,62 @@ def test_the_advised_command_leaves_out_what_would_win_over_the_advice(
 ) -> None:
     flags = ("-s", "data.stop_words=english", "-s", "data.min_df=1", "-s", "data.max_df=0.4")
     last = call("check", french, "--lines", *flags).err.splitlines()[-1]
-    told = f"hiertopics fit {french} --from lines -s data.min_df=1 -s data.max_df=0.4 --auto"
+    lists = "-s data.stop_words=english,french"
+    told = (
+        f"hiertopics fit {french} --from lines {lists} -s data.min_df=1 -s data.max_df=0.4 --auto"
+    )
     assert last == f"to take this advice: {told}"
+
+
+@pytest.fixture
+def bilingual(tmp_path: Path) -> Path:
+    """Return a file of lines, half of them Polish and half of them English."""
+    common = COMMON["polish"][:16], COMMON["english"][:16]
+    lines = [
+        " ".join([*words, *(1 + place % 2) * common[place % 2]])
+        for place, words in enumerate(texts())
+    ]
+    path = tmp_path / "two.txt"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_two_languages_are_advised_and_taken_together(
+    call: Callable[..., Any], bilingual: Path
+) -> None:
+    pytest.importorskip("stop_words")
+    (one,) = check(bilingual, data={"from_": "lines"}).advice
+    first, second = stop_lists(str(one.value))
+    assert {first, second} == {"polish", "english"}
+    assert f"are {first} stop words" in one.what
+    assert re.search(f"; without these, .* are {second} stop words", one.what)
+    fit = ("fit", bilingual, "--lines", "-b", "multinomial", "-o", "run")
+    done = call(*fit, "--auto")
+    assert done.code == 0 and f"auto: data.stop_words={first},{second}\n" in done.err
+    words = (bilingual.parent / "run" / "vocab.txt").read_text(encoding="utf-8").split()
+    assert not set(words) & {*COMMON["polish"], *COMMON["english"]}
+
+
+def test_stop_words_that_are_set_stay_in_the_advice(
+    call: Callable[..., Any], bilingual: Path
+) -> None:
+    pytest.importorskip("stop_words")
+    (bilingual.parent / "own.txt").write_text("word1 word2\n")
+    done = call("check", bilingual, "--lines", "-s", "data.stop_words=own.txt")
+    value = re.search("-s data.stop_words=(own.txt,\\S+) leaves them out", done.err)
+    assert value is not None and value[1].endswith(("polish,english", "english,polish"))
+    assert done.err.endswith(f" -s data.stop_words={value[1]} --auto\n")
+    both = call("check", bilingual, "--lines", "-s", f"data.stop_words={value[1]}")
+    assert "stop words" not in both.err
+    done = call("fit", bilingual, "--lines", "-b", "multinomial", "-s", "data.stop_words=polish")
+    assert "note: " in done.err and "-s data.stop_words=polish,english drops them" in done.err
+
+
+@pytest.mark.parametrize("language", COMMON)
+def test_one_language_is_not_taken_for_two(language: str) -> None:
+    """All its common words lead the corpus, those that it shares with others, too."""
+    (told,) = advice_on([[*document, *COMMON[language]] for document in texts()])
+    assert told.endswith(f"; -s data.stop_words={language} leaves them out")
 
 
 def test_auto_takes_advice_where_nothing_is_set(french: Path) -> None:

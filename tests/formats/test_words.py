@@ -26,7 +26,7 @@ from hiertopics.corpus.formats import trust, words
 from hiertopics.corpus.formats.html import text_of_html
 from hiertopics.corpus.formats.reading import read_corpus
 from hiertopics.corpus.formats.source import Source
-from hiertopics.corpus.formats.words import LEMMATISED
+from hiertopics.corpus.formats.words import LEMMATISED, stop_words
 from hiertopics.settings.config import DataConfig, Phrases
 from hiertopics.settings.history import left_out
 
@@ -298,6 +298,20 @@ def test_stop_words_of_a_language(texts: Path, tmp_path: Path) -> None:
             corpus_of(path, stop_words=own)
     with pytest.raises(DataError, match=r"no\.txt: cannot be read"):
         corpus_of(path, stop_words="no.txt")
+
+
+def test_several_lists_of_stop_words_are_separated_by_commas(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("the tree of wood leaf bark\n")
+    own, odd = tmp_path / "own.txt", tmp_path / "own,too.txt"
+    own.write_text("tree\n")
+    odd.write_text("wood\n")
+    source = Source(path, "lines", stop_words=f"english, {own}", stemmer=None, ngram_range=(1, 2))
+    assert set(read_corpus(source).vocab) == {"wood", "leaf", "bark", "wood leaf", "leaf bark"}
+    assert stop_words(f"{own},english") == stop_words("english") | {"tree"}
+    assert stop_words(str(odd)) == {"wood"}  # a file of this name is one list
+    with pytest.raises((DataError, UsageError), match="no.txt"):
+        stop_words(f"{own},no.txt")
 
 
 @pytest.mark.parametrize(

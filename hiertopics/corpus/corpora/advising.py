@@ -8,8 +8,9 @@ its user asks for the advice (``fit --auto``).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib.util import find_spec
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,13 @@ from hiertopics.base.arrays import I64
 from hiertopics.base.units import many
 from hiertopics.base.visible import visible
 from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.corpus.data.languages import COMMON, language_of, script_of, unparted
+from hiertopics.corpus.data.languages import (
+    COMMON,
+    language_of,
+    script_of,
+    unparted,
+    with_lists,
+)
 from hiertopics.corpus.formats.html import INSTALL_HTML
 
 FIRST_WORDS = ((20, 6), (100, 12))
@@ -178,9 +185,9 @@ def _common_words(corpus: Corpus, order: I64) -> list[Advice]:
     advice: list[Advice] = []
     stopped: frozenset[str] = frozenset()
     if found := _stop_words(corpus, order):
-        language, what = found
-        advice.append(Advice(what, "stop_words", language))
-        stopped = frozenset(COMMON[language])
+        what = "; without these, ".join(one.what for one in found)
+        advice.append(Advice(what, "stop_words", with_lists(None, (one.language for one in found))))
+        stopped = _common_of(found)
     if corpus.n_docs < FEW_DOCS:
         return advice
     spread = np.bincount(corpus.counts.indices, minlength=corpus.n_words)
@@ -200,25 +207,50 @@ def _common_words(corpus: Corpus, order: I64) -> list[Advice]:
     return advice
 
 
-def _stop_words(corpus: Corpus, order: I64) -> tuple[str, str] | None:
-    """Return the language whose stop words lead the corpus, and a sentence; None: there is none.
+class _Leading(NamedTuple):
+    """A language whose stop words lead a corpus, and a sentence on it."""
+
+    language: str
+    what: str
+
+
+def _common_of(found: Sequence[_Leading]) -> frozenset[str]:
+    return frozenset(word for one in found for word in COMMON[one.language])
+
+
+def _stop_words(corpus: Corpus, order: I64) -> list[_Leading]:
+    """Return the languages whose stop words lead the corpus, each without those before it.
 
     order: the words, those in most documents first.
     """
     # Boilerplate may fill the first places by documents, long documents those by tokens.
     by_tokens = np.argsort(-corpus.word_counts, kind="stable")
     ranks = {"words in most documents": order, "words with most tokens": by_tokens}
+    found: list[_Leading] = []
+    while (one := _leading(corpus.vocab, ranks, _common_of(found))) is not None:
+        found.append(one)
+    return found
+
+
+def _leading(
+    vocab: Sequence[str], ranks: Mapping[str, I64], without: Collection[str]
+) -> _Leading | None:
+    """Return the language whose stop words lead the ranks; None: there is none.
+
+    ranks: words by number, the first ones first, by what a rank is called. without: words that
+    have no place in it.
+    """
     for n_first, needed in FIRST_WORDS:
-        firsts = {
-            rank: [corpus.vocab[word].lower() for word in words[:n_first]]
-            for rank, words in ranks.items()
-        }
+        firsts = {}
+        for rank, order in ranks.items():
+            words = (vocab[word].lower() for word in order)
+            firsts[rank] = list(islice((word for word in words if word not in without), n_first))
         found = {rank: language_of(words) for rank, words in firsts.items()}
         rank = max(found, key=lambda rank: len(found[rank].words))
         language, common = found[rank]
         if len(common) >= needed:
             what = f"{len(common)} of the {len(firsts[rank])} {rank} are {language} stop words"
-            return language, f"{what} ({_listed(common)})"
+            return _Leading(language, f"{what} ({_listed(common)})")
     return None
 
 

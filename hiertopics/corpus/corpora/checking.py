@@ -22,6 +22,7 @@ from hiertopics.corpus.corpora.advising import (
 )
 from hiertopics.corpus.corpora.section import data_section
 from hiertopics.corpus.data import Corpus, Vectors
+from hiertopics.corpus.data.languages import stop_lists, with_lists
 from hiertopics.corpus.data.shape import marks_of, shape_of
 from hiertopics.corpus.formats.guesses import settings_found
 from hiertopics.corpus.formats.markup import MARKED
@@ -124,14 +125,23 @@ def check(
 
 
 def _not_followed(advice: tuple[Advice, ...], config: DataConfig) -> tuple[Advice, ...]:
-    """Return the advice that the settings do not follow yet."""
-    return tuple(one for one in advice if one.key is None or not _follows(one, config))
+    """Return the advice that the settings do not follow yet; lists of stop words are added."""
+    found = (_added(one, config) if one.key == "stop_words" else one for one in advice)
+    return tuple(one for one in found if one.key is None or not _follows(one, config))
+
+
+def _added(advice: Advice, config: DataConfig) -> Advice:
+    """Return advice on stop words with the lists that are set."""
+    more = stop_lists(str(advice.value))
+    return advice._replace(value=with_lists(config.stop_words, more))
 
 
 def _follows(advice: Advice, config: DataConfig) -> bool:
     given = getattr(config, str(advice.key))
     if isinstance(given, int | float) and isinstance(advice.value, int | float):
         return given <= advice.value if advice.key == "max_df" else given >= advice.value
+    if advice.key == "stop_words":
+        return set(stop_lists(given)) == set(stop_lists(str(advice.value)))
     return bool(given == advice.value)
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from hiertopics.base.errors import DataError, UsageError, optional
-from hiertopics.corpus.data.languages import COMMON, in_english
+from hiertopics.corpus.data.languages import COMMON, in_english, stop_lists
 from hiertopics.corpus.formats.source import Source
 from hiertopics.corpus.formats.trust import require_trusted
 
@@ -158,10 +158,15 @@ class JoinedWords(Container[Pair]):
         return isinstance(pair, tuple) and all(pair) and JOINED.join(pair) in self._joined
 
 
-def stop_words(name: str | None) -> frozenset[str]:
-    """Return the words of ``data.stop_words``; raises UsageError or DataError for no such list."""
-    if name is None:
-        return frozenset()
+def stop_words(names: str | None) -> frozenset[str]:
+    """Return the words of ``data.stop_words``, of all its lists.
+
+    Raises UsageError or DataError for a list that there is not.
+    """
+    return frozenset[str]().union(*map(_words_of_list, stop_lists(names)))
+
+
+def _words_of_list(name: str) -> frozenset[str]:
     if name == ENGLISH:
         from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # slow to import
 
