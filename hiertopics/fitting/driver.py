@@ -19,7 +19,7 @@ from hiertopics.base.units import parse_bytes, parse_duration
 from hiertopics.base.visible import steady
 from hiertopics.contract import Cluster, Engine, WorkersLost, engine_of, observed_by, registry
 from hiertopics.corpus.corpora import dataset, inmemory
-from hiertopics.corpus.corpora.checking import advised
+from hiertopics.corpus.corpora.checking import advised, with_unread
 from hiertopics.corpus.data import Shelf, seeds_in
 from hiertopics.corpus.formats.shards import MANIFEST
 from hiertopics.corpus.formats.trust import require_trusted
@@ -101,7 +101,10 @@ def fit(
         registry.refuse_shelf(experiment)
     if getattr(experiment.model, "seeds", None):
         seeds_in(experiment.model, whole.vocab)  # refuses names without a word
-    train, split = observed.split(whole, aside)
+    try:
+        train, split = observed.split(whole, aside)
+    except DataError as error:
+        raise with_unread(error, located) from error
     if unknown is not None:
         split = replace(split, unknown=unknown[split.heldout_docs])
     if cluster is not None:

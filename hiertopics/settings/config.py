@@ -115,6 +115,9 @@ class Phrases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     ] = 10
 
 
+SUFFIX_LIST = r"(?: *\.[^\s,;/*?]+ *)(?:, *\.[^\s,;/*?]+ *)*"
+"""Suffixes of files, separated by commas: a regular expression."""
+
 HELD = (
     "Hyperparameters that are not learned, but held at their values in the config; [] learns all."
 )
@@ -240,6 +243,13 @@ class DataConfig(
             "encodings, separated by commas (utf-8,cp1252), are tried in order on each line."
         ),
     ] = None
+    suffixes: Annotated[
+        str | None,
+        Meta(
+            description="Folders of texts: suffixes of the files that are read, separated by "
+            "commas (.txt,.rst). null: .txt; if no file has it, .html, .htm, .md and .rst."
+        ),
+    ] = None
     html: Annotated[
         Literal["all", "main"],
         Meta(
@@ -363,6 +373,8 @@ class DataConfig(
             )
         if self.delimiter not in (None, "tab") and not re.fullmatch('[^"\\r\\n]', self.delimiter):
             raise ValueError(f"delimiter must be one letter, no quote, or tab: {self.delimiter!r}")
+        if self.suffixes is not None and not re.fullmatch(SUFFIX_LIST, self.suffixes):
+            raise ValueError(f"suffixes must be such as .txt,.rst, got {self.suffixes!r}")
         if self.stemmer is not None and self.lemmas is not None:
             raise ValueError("stemmer and lemmas both change the words: give one of them")
         if self.token_pattern is not None:

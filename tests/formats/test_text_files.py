@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,8 +17,10 @@ from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.formats.guesses import settings_found
 from hiertopics.corpus.formats.reading import read_corpus
 from hiertopics.corpus.formats.source import Source
+from hiertopics.settings.config import DataConfig
 
 Put = Callable[[str, str | bytes], Path]
+Call = Callable[..., Any]
 
 
 @pytest.fixture
@@ -26,6 +29,7 @@ def put(tmp_path: Path) -> Put:
 
     def write(name: str, content: str | bytes) -> Path:
         path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         return path
 
@@ -229,5 +233,53 @@ def test_a_note_names_the_files_of_a_folder_that_are_not_read(put: Put, tmp_path
     for name in ("c.csv", "d.jsonl", "e.jsonl", "f.md", "notes.vocab"):
         put(name, "text\nother words")
     note = "only the .txt files of the folder are read, not 1 .csv, 2 .jsonl, 1 .md"
+    note += "; -s data.suffixes=.txt,.md reads all texts"
     assert read_corpus(Source(tmp_path)).notes == (note,)
     assert check(tmp_path).notes == (note,)
+
+
+def test_suffixes_name_the_files_of_a_folder_that_are_read(put: Put, tmp_path: Path) -> None:
+    for name in ("a.txt", "b.rst", "sub/c.rst", "d.tex", "e.log"):
+        put(name, f"word{name[-5]} text")
+    assert read_corpus(Source(tmp_path)).doc_ids == ("a",)
+    found = read_corpus(Source(tmp_path, suffixes=".rst, .tex"))
+    assert found.doc_ids == ("b", "d", "sub/c") and found.notes == ()
+    with pytest.raises(DataError, match=r"holds no documents: no \.org, but .*2 \.rst"):
+        read_corpus(Source(tmp_path, suffixes=".org"))
+    with pytest.raises(UsageError, match="suffixes are for folders of texts, but .* as lines"):
+        read_corpus(Source(put("a.txt", "text"), "lines", suffixes=".txt"))
+    for wrong in ("", "rst", "*.rst", ".rst;.md", ".a/b"):
+        with pytest.raises(ValueError, match=r"suffixes must be such as \.txt,\.rst"):
+            DataConfig(suffixes=wrong)
+
+
+def test_a_folder_that_is_mostly_not_read_is_told_first_and_read_by_auto(
+    put: Put, tmp_path: Path, call: Call
+) -> None:
+    put("z/stray.txt", "aa bb")
+    put("z/b.md", "bb cc dd")
+    noted = "note: only the .txt files of the folder are read, not 1 .md; "
+    noted += "-s data.suffixes=.txt,.md reads all texts"
+    assert noted in call("check", "z").err and "advice: " not in call("check", "z").err
+    for number in range(30):
+        put(f"z/{number}.rst", f"caf\u00e9{number} tree".encode("cp1252" if number else "utf-8"))
+    done = call("check", "z")
+    advice = [line for line in done.err.splitlines() if line.startswith("advice: ")]
+    how = "-s data.suffixes=.rst,.txt,.md"
+    assert (
+        advice[0] == f"advice: 31 of 32 texts of the folder are not read; {how} reads all of them"
+    )
+    assert "-s data.encoding=utf-8,cp1252 reads them" in advice[1]
+    assert any("data.markup=text" in line for line in advice)  # of files that are not read yet
+    alone = call("fit", "z", "-b", "multinomial")
+    assert alone.code == 2 and "1 document cannot be split" in alone.err
+    assert f"{how} reads all texts" in alone.err
+    put("z/stray-too.txt", "bb cc")
+    assert "note: only the .txt files" in call("fit", "z", "-b", "multinomial").err
+    taken = call("fit", "z", "-b", "multinomial", "--auto", "-o", "all", "--holdout", "none")
+    assert "auto: data.suffixes=.rst,.txt,.md, data.encoding=utf-8,cp1252, data.markup" in taken.err
+    assert "33 documents" in taken.err
+    again = call("fit", "z", "-b", "multinomial", "--auto", "-o", "all", "--holdout", "none")
+    assert again.code == 0
+    chosen = ("-s", "data.suffixes=.txt")
+    assert "auto: there is no advice" in call("fit", "z", "--auto", *chosen, "-o", "few").err

@@ -11,13 +11,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hiertopics.base.arrays import I64
 from hiertopics.base.units import many
-from hiertopics.base.visible import visible
+from hiertopics.base.visible import typed, visible
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.languages import (
     COMMON,
@@ -27,6 +27,8 @@ from hiertopics.corpus.data.languages import (
     with_lists,
 )
 from hiertopics.corpus.formats.html import INSTALL_HTML
+from hiertopics.corpus.formats.plaintexts import unread
+from hiertopics.corpus.formats.source import FOLDER, Source
 
 FIRST_WORDS = ((20, 6), (100, 12))
 """Of so many words in most documents, or with most tokens, so many must be common ones of a
@@ -59,6 +61,13 @@ EXAMPLES, LONGEST_EXAMPLE = 3, 40
 """Words or lines that an advice quotes, and the characters of a line that it quotes."""
 
 
+UNREAD = 0.5
+"""The share of the texts of a folder that are not read from which on it is advised to read all."""
+
+EFFECTS = {"suffixes": "reads all of them", "encoding": "reads them", "tokenizer": "cuts them"}
+"""What a setting does with the fault, by key; the others leave it out."""
+
+
 class Advice(NamedTuple):
     """An observation, and the entry of the ``data`` section against it; None: there is none."""
 
@@ -70,7 +79,8 @@ class Advice(NamedTuple):
         """Return both in a line."""
         if self.key is None:
             return self.what
-        return f"{self.what}; -s data.{self.key}={self.value} leaves them out"
+        does = EFFECTS.get(self.key, "leaves them out")
+        return f"{self.what}; -s {typed(f'data.{self.key}={self.value}')} {does}"
 
 
 def advise(corpus: Corpus, *, text: bool, whole_pages: bool = False) -> tuple[Advice, ...]:
@@ -140,9 +150,21 @@ def _repeated_lines(texts: Iterable[str], n_docs: int) -> list[str]:
     return sorted(enough, key=lambda line: -n_texts[line])
 
 
-def settings_of(advice: tuple[Advice, ...]) -> dict[str, object]:
+def settings_of(advice: tuple[Advice, ...]) -> dict[str, Any]:
     """Return the entries of the ``data`` section that follow the advice."""
     return {one.key: one.value for one in advice if one.key is not None}
+
+
+def advise_on_unread(source: Source) -> tuple[Advice, ...]:
+    """Return advice on a folder of which most texts are not read. Raises as ``texts_in``."""
+    if source.format != FOLDER or source.suffixes is not None:
+        return ()
+    found = unread(source)
+    n_unread, n_read = sum(found.texts.values()), sum(found.read.values())
+    if n_unread <= UNREAD * (n_unread + n_read):
+        return ()
+    what = f"{n_unread} of {n_unread + n_read} texts of the folder are not read"
+    return (Advice(what, "suffixes", found.suffixes),)
 
 
 def advise_on_marks(read: bool) -> tuple[Advice, ...]:

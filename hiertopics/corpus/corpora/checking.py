@@ -18,6 +18,7 @@ from hiertopics.corpus.corpora.advising import (
     advise,
     advise_on_lines,
     advise_on_marks,
+    advise_on_unread,
     settings_of,
 )
 from hiertopics.corpus.corpora.section import data_section
@@ -26,11 +27,11 @@ from hiertopics.corpus.data.languages import stop_lists, with_lists
 from hiertopics.corpus.data.shape import marks_of, shape_of
 from hiertopics.corpus.formats.guesses import settings_found
 from hiertopics.corpus.formats.markup import MARKED
-from hiertopics.corpus.formats.plaintexts import HTML, holds
+from hiertopics.corpus.formats.plaintexts import HTML, holds, left_aside_note
 from hiertopics.corpus.formats.reading import read_counts, read_resolved, resolve
 from hiertopics.corpus.formats.records import records
 from hiertopics.corpus.formats.sidefiles import read_tags, read_vocabulary
-from hiertopics.corpus.formats.source import FOLDER, Source, names_columns
+from hiertopics.corpus.formats.source import FOLDER, Source, names_columns, refuse
 from hiertopics.corpus.formats.table import FORMATS
 from hiertopics.corpus.formats.trust import trusts
 from hiertopics.settings.config import DataConfig
@@ -115,7 +116,7 @@ def check(
         read = None
         with suppress(_EnoughProblemsError):
             read = _read(source, problems)
-        advice = () if read is None else _not_followed(advice_for(read, source), config)
+        advice = () if read is None else _not_followed(all_advice(read, source), config)
         auto = settings_found(source) if problems.found else settings_of(advice)
     found = [_as_given(problem, source.path, config) for problem in problems.found]
     source = replace(source, path=Path(str(config.corpus)))
@@ -145,6 +146,12 @@ def _follows(advice: Advice, config: DataConfig) -> bool:
     return bool(given == advice.value)
 
 
+def with_unread(error: DataError, data: DataConfig) -> DataError:
+    """Return the error of a corpus of too few documents with the texts that were not read."""
+    left = left_aside_note(dataset.source_of(data)) if data.from_ == FOLDER else ()
+    return DataError(error.path, "; ".join([error.what, *left]), error.line)
+
+
 def advised(data: DataConfig) -> dict[str, object]:
     """Return the entries of the section that advice on its corpus sets and that it leaves out.
 
@@ -152,8 +159,9 @@ def advised(data: DataConfig) -> dict[str, object]:
     the value of its default counts as left out. Raises as ``read_corpus`` does.
     """
     source = resolve(dataset.source_of(data))
+    source = replace(source, **(wider := settings_of(advise_on_unread(source))))
     form, corpus = _readable(source)
-    taken = form | settings_of(advice_for(corpus, replace(source, **form)))
+    taken = wider | form | settings_of(all_advice(corpus, replace(source, **form)))
     plain = DataConfig()
     return {key: taken[key] for key in taken if getattr(data, key) == getattr(plain, key)}
 
@@ -175,6 +183,20 @@ def _readable(source: Source) -> tuple[dict[str, Any], Corpus | Vectors]:
     return form, read_resolved(replace(source, **form))
 
 
+def all_advice(corpus: Corpus | Vectors, source: Source) -> tuple[Advice, ...]:
+    """Return the advice on a corpus: on what is read of it first, then on what this would read."""
+    first = advise_on_unread(source)
+    if not first:
+        return advice_for(corpus, source)
+    wider = replace(source, report=refuse, **settings_of(first))
+    try:
+        form, whole = _readable(wider)
+    except DataError:  # fit says what is wrong with the other files
+        return first
+    coded = [Advice("some of these texts are not UTF-8", key, form[key]) for key in form]
+    return (*first, *coded, *advice_for(whole, replace(wider, **form)))
+
+
 def advice_for(corpus: Corpus | Vectors, source: Source) -> tuple[Advice, ...]:
     """Return the advice on a corpus that was read; there is none on shards and vectors.
 
@@ -185,8 +207,8 @@ def advice_for(corpus: Corpus | Vectors, source: Source) -> tuple[Advice, ...]:
     raw = FORMATS[str(source.format)].text
     text = raw and source.tokenizer is None
     folder = source.format == FOLDER
-    whole_pages = folder and source.html == "all" and holds(source.path, HTML)
-    marks = folder and source.markup == "all" and holds(source.path, MARKED)
+    whole_pages = folder and source.html == "all" and holds(source, HTML)
+    marks = folder and source.markup == "all" and holds(source, MARKED)
     again = raw and (source.path.is_file() or source.path.is_dir())
     lines = advise_on_lines((one.text for one in records(source)), corpus.n_docs) if again else ()
     found = advise(corpus, text=text, whole_pages=whole_pages)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from shlex import quote
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from hiertopics.base.arrays import I64, Bools, Ints
 from hiertopics.base.errors import DataError
-from hiertopics.base.visible import typed
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.languages import language_of, stop_lists, with_lists
 from hiertopics.corpus.data.shelf import Bags, Shelf
@@ -28,7 +28,7 @@ def notes(corpus: Bags, given: str | None = None) -> tuple[str, ...]:
     language, stopped = language_of([corpus.vocab[word] for word in by_tokens[:MOST_FREQUENT]])
     if len(stopped) < MANY or language in stop_lists(given):
         return ()
-    setting = typed(f"data.stop_words={with_lists(given, [language])}")
+    setting = quote(f"data.stop_words={with_lists(given, [language])}")
     return (
         f"{len(stopped)} of the {MOST_FREQUENT} most frequent words are stop words "
         f"({', '.join(stopped[:3])}, ...) and will lead topics; "

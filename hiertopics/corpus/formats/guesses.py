@@ -78,7 +78,7 @@ def settings_found(source: Source) -> dict[str, Any]:
     """
     if source.format == FOLDER and source.encoding is None and source.path.is_dir():
         try:
-            texts = texts_in(source.path)
+            texts = texts_in(source)
         except DataError:
             return {}
         read = all(is_read(path, None) for path in texts if path.is_file())

@@ -44,7 +44,7 @@ class Record(NamedTuple):
 
 def _folder(source: Source) -> Iterator[Record]:
     _refuse_fields(source, "a folder of text files")
-    found = {path.relative_to(source.path).as_posix(): path for path in texts_in(source.path)}
+    found = {path.relative_to(source.path).as_posix(): path for path in texts_in(source)}
     text_of_page = main_text_of_html if source.html == "main" else text_of_html
     text_of = dict.fromkeys(HTML, text_of_page) | (MARKED if source.markup == "text" else {})
     names = sorted(found)
@@ -120,43 +120,83 @@ PLAIN = {FOLDER: _folder, "lines": _line_records, "paragraphs": _paragraph_recor
 """Forms without fields, and what reads them."""
 
 
-def holds(folder: Path, suffixes: Collection[str]) -> bool:
+def holds(source: Source, suffixes: Collection[str]) -> bool:
     """Tell whether a document of a folder has one of the suffixes. Raises as ``texts_in``."""
-    return any(path.suffix in suffixes for path in texts_in(folder))
+    return any(path.suffix in suffixes for path in texts_in(source))
 
 
-def texts_in(folder: Path) -> list[Path]:
-    """Return the texts: all .txt files, or where there are none those of the other SUFFIXES.
+def texts_in(source: Source) -> list[Path]:
+    """Return the texts of a folder: the files with the suffixes of the source.
 
+    If it has none, these are all .txt files, or where there are none those of the other SUFFIXES.
     A run in the folder, which fits write there, holds none. Raises DataError where there are none.
     """
+    folder, wanted = source.path, _wanted(source)
     runs = _runs_in(folder)
-    for suffixes in SUFFIXES:
+    for suffixes in wanted:
         found = [path for suffix in suffixes for path in folder.rglob(f"*{suffix}")]
-        texts = [path for path in found if runs.isdisjoint(path.parents)]
+        texts = [path for path in dict.fromkeys(found) if runs.isdisjoint(path.parents)]
         if texts:
             return texts
     others = Counter(path.suffix for path in folder.rglob("*") if path.is_file())
     told = ", ".join(f"{count} {suffix or 'without suffix'}" for suffix, count in others.items())
-    wanted = " ".join(suffix for suffixes in SUFFIXES for suffix in suffixes)
-    raise DataError(folder, f"holds no documents: no {wanted}" + f", but {told}" * bool(told))
+    named = " ".join(suffix for suffixes in wanted for suffix in suffixes)
+    raise DataError(folder, f"holds no documents: no {named}" + f", but {told}" * bool(told))
+
+
+def _wanted(source: Source) -> Sequence[Sequence[str]]:
+    """Return groups of suffixes, of which the first one counts that a file has."""
+    if source.suffixes is None:
+        return SUFFIXES
+    return ([suffix.strip() for suffix in source.suffixes.split(",")],)
 
 
 def _runs_in(folder: Path) -> set[Path]:
     return {lock.parent for lock in folder.rglob(".lock") if (lock.parent / "checkpoints").is_dir()}
 
 
-def left_aside_note(folder: Path) -> tuple[str, ...]:
-    """Return a note on files of a folder that could be documents and are not read."""
-    texts, runs = set(texts_in(folder)), _runs_in(folder)
+class Unread(NamedTuple):
+    """The files of a folder that are read, and those that are not and could hold documents.
+
+    Both are numbers of files by their suffix.
+    """
+
+    read: Mapping[str, int]
+    left: Mapping[str, int]
+
+    @property
+    def texts(self) -> Mapping[str, int]:
+        """The files with suffixes of texts among those that are not read."""
+        return {suffix: self.left[suffix] for suffix in self.left if suffix not in NOT_READ}
+
+    @property
+    def suffixes(self) -> str:
+        """The value of ``data.suffixes`` that reads all texts, the commonest suffix first."""
+        counts = Counter(self.read) + Counter(self.texts)
+        return ",".join(suffix for suffix, _ in counts.most_common())
+
+
+def unread(source: Source) -> Unread:
+    """Return which files of a folder are read, and which are not. Raises as ``texts_in``."""
+    texts, runs = set(texts_in(source)), _runs_in(source.path)
     could_be = {*(suffix for suffixes in SUFFIXES for suffix in suffixes), *NOT_READ}
-    others = Counter(
+    left = Counter(
         path.suffix
-        for path in sorted(folder.rglob("*"))
+        for path in sorted(source.path.rglob("*"))
         if path.suffix in could_be and path not in texts and runs.isdisjoint(path.parents)
     )
-    if not others:
+    return Unread(Counter(path.suffix for path in texts), left)
+
+
+def left_aside_note(source: Source) -> tuple[str, ...]:
+    """Return a note on files of a folder that could be documents and are not read.
+
+    There is none where the source names the suffixes.
+    """
+    found = unread(source)
+    if source.suffixes is not None or not found.left:
         return ()
-    read = " ".join(sorted({path.suffix for path in texts}))
-    told = ", ".join(f"{count} {suffix}" for suffix, count in others.items())
-    return (f"only the {read} files of the folder are read, not {told}",)
+    read = " ".join(sorted(found.read))
+    told = ", ".join(f"{count} {suffix}" for suffix, count in found.left.items())
+    how = f"; -s data.suffixes={found.suffixes} reads all texts" * bool(found.texts)
+    return (f"only the {read} files of the folder are read, not {told}{how}",)

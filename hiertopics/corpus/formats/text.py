@@ -117,7 +117,7 @@ def _notes(
         why = "(an empty cell, NaN or null)"
         notes.append(f"{n_missing} of {n_docs} documents have no text {why}")
     if source is not None and source.format == FOLDER:
-        notes += left_aside_note(source.path)
+        notes = [*left_aside_note(source), *notes]
     return tuple(notes)
 
 
