@@ -79,6 +79,59 @@ def test_an_encoding_reads_the_letters(put: Put) -> None:
     assert bags(Source(path, encoding="cp1252")) == [{"café": 1, "crème": 1}, {"été": 1}]
 
 
+def test_a_line_of_another_encoding_among_utf8_is_advised_both(put: Put, call: Call) -> None:
+    lines = [b"text", *["\u00e9t\u00e9 d\u00e9j\u00e0".encode()] * 9, "cr\u00e8me".encode("cp1252")]
+    both = "data.encoding=utf-8,cp1252"
+    for name, at in (("last.csv", 10), ("first.csv", 2)):
+        path = put(name, b"\n".join(lines if at == 10 else [lines[0], lines[-1], *lines[1:-1]]))
+        line = 11 if at == 10 else 2
+        with pytest.raises(DataError, match=rf"{name}:{line}: not UTF-8 .*-s {both}, which reads"):
+            read_corpus(Source(path))
+        assert settings_found(Source(path, "csv")) == {"encoding": "utf-8,cp1252"}
+        assert both in call("check", path).out
+        assert f"auto: {both}" in call("fit", path, "--auto", "-b", "multinomial", "-o", at).err
+
+
+NOISE = np.random.default_rng(1).bytes(4000)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [NOISE, NOISE[:200], "wide caf\u00e9 text".encode("utf-16-le") * 9, b"%PDF-1.4\n" + NOISE],
+)
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl", "a.json", "a.txt"])
+def test_binary_files_are_told_as_such(put: Put, call: Call, name: str, content: bytes) -> None:
+    path = put(name, content)
+    how = ("--lines",) if name == "a.txt" else ()
+    for words in (("check",), ("fit",), ("fit", "--auto")):
+        done = call(words[0], path, *how, *words[1:])
+        told = f"{done.out}{done.err}"
+        assert done.code == 2 and "a binary file, no text" in told
+        assert "encoding" not in told and "--auto" not in told
+
+
+def test_binary_files_of_a_folder_are_counted(put: Put, tmp_path: Path, call: Call) -> None:
+    put("z/a.txt", "tree caf\u00e9".encode("cp1252"))
+    put("z/b.txt", "tree")
+    for name in "cdef":
+        put(f"z/{name}.txt", NOISE)
+    for words in (("check",), ("fit",), ("fit", "--auto")):
+        done = call(words[0], "z", *words[1:])
+        told = f"{done.out}{done.err}"
+        assert "z/c.txt: is a binary file, no text; 4 of 6 files are like this" in told
+        assert "'c.txt', 'd.txt', 'e.txt', ...; take them out of the folder" in told
+        assert "encoding" not in told and "--auto" not in told
+    done = call("fit", put("x.bin", NOISE))
+    assert "no format goes by that name, and it is a binary file, no text; name" in done.err
+
+
+def test_a_text_with_few_control_characters_is_no_binary_file(put: Put) -> None:
+    """A form feed, a zero byte and words struck over, as pages of manuals have them."""
+    page = (b"N\bNA\bAM\bME\bE caf\xe9 \x1b[1mbold\x1b[0m\x0c\n" * 20) + b"\0\n"
+    with pytest.raises(DataError, match="not UTF-8 text .*data.encoding=cp1252"):
+        read_corpus(Source(put("a.txt", page), "lines"))
+
+
 def test_of_several_encodings_the_first_that_can_reads_a_line(put: Put) -> None:
     lines = ["café".encode(), "crème".encode("cp1252"), "été".encode()]
     path = put("a.txt", b"\n".join(lines))

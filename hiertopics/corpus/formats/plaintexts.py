@@ -13,7 +13,7 @@ from hiertopics.base.visible import in_letters
 from hiertopics.corpus.formats.counting import shown
 from hiertopics.corpus.formats.html import main_text_of_html, text_of_html
 from hiertopics.corpus.formats.markup import MARKED
-from hiertopics.corpus.formats.opening import ENCODING, MIXED, lines, text_rows
+from hiertopics.corpus.formats.opening import BINARY, ENCODING, MIXED, NAMING, lines, text_rows
 from hiertopics.corpus.formats.source import FOLDER, Source
 
 HTML = (".html", ".htm")
@@ -64,30 +64,43 @@ def _folder(source: Source) -> Iterator[Record]:
 def _of_all_files(
     error: DataError, source: Source, paths: Sequence[Path], n_files: int
 ) -> DataError:
-    """Return the error of a file in another encoding with the number of such files of a folder.
+    """Return the error of a file whose bytes are no text with the number of such files of a folder.
 
-    paths: the file, and those after it; the files before it are in the encoding.
+    paths: the file, and those after it; the files before it are in the encoding. Binary files are
+    told before those in another encoding.
     """
-    fault, ends, _ = error.what.partition(f"; {ENCODING}")
-    if not ends:
+    if not _is_of_bytes(error):
         return error
     first, *later = paths
-    others = [path for path in later if path.is_file() and not is_read(path, source.encoding)]
-    misread = [path.relative_to(source.path).as_posix() for path in (first, *others)]
-    few = ", ".join(map(shown, misread[:NAMED])) + ", ..." * (len(misread) > NAMED)
-    told = f"{len(misread)} of {n_files} files are like this: {few}"
+    faults = {first: error}
+    for path in later:
+        if path.is_file() and (fault := fault_of_bytes(path, source.encoding)) is not None:
+            faults[path] = fault
+    binary = {path: fault for path, fault in faults.items() if fault.what == BINARY}
+    alike = binary or faults
+    names = [path.relative_to(source.path).as_posix() for path in alike]
+    few = ", ".join(map(shown, names[:NAMED])) + ", ..." * (len(names) > NAMED)
+    told = f"{len(names)} of {n_files} files are like this: {few}"
+    path, fault = next(iter(alike.items()))
+    if binary:
+        return DataError(path, f"{BINARY}; {told}; take them out of the folder")
     how = f"-s data.encoding={MIXED} reads both encodings" if source.encoding is None else ENCODING
-    return DataError(error.path, f"{fault}; {told}; {how}", error.line)
+    what = fault.what.partition(f"; {NAMING}")[0]
+    return DataError(path, f"{what}; {told}; {how}", fault.line)
 
 
-def is_read(path: Path, encoding: str | None) -> bool:
-    """Return whether a file has this encoding; one with another fault counts as read."""
+def fault_of_bytes(path: Path, encoding: str | None) -> DataError | None:
+    """Return the error of a file that is binary or has another encoding; None for other faults."""
     try:
         for _ in lines(path, encoding=encoding, advice=ENCODING):
             pass
     except DataError as error:
-        return ENCODING not in error.what
-    return True
+        return error if _is_of_bytes(error) else None
+    return None
+
+
+def _is_of_bytes(error: DataError) -> bool:
+    return error.what == BINARY or NAMING in error.what
 
 
 def _refuse_fields(source: Source, what: str) -> None:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from hiertopics.base.errors import DataError, UsageError
 from hiertopics.corpus.formats import parquet
 from hiertopics.corpus.formats.counting import listed, shown, whole_number
-from hiertopics.corpus.formats.opening import text_rows
+from hiertopics.corpus.formats.opening import BINARY, text_rows
 from hiertopics.corpus.formats.source import Source
 
 JSON = (str, int, float, list, dict, type(None))
@@ -237,7 +237,7 @@ def table_lines(source: Source) -> Iterator[tuple[int, list[str]]]:
     try:
         first = next(table, None)
     except DataError as error:
-        raise FirstLineError(error) from error
+        raise error if error.what == BINARY else FirstLineError(error) from error
     if first is not None:
         yield first
         yield from table
