@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from hiertopics.corpus.corpora import advising
 from hiertopics.corpus.corpora.advising import _repeated_lines, advise, advise_on_lines, settings_of
 from hiertopics.corpus.corpora.checking import advised, check
 from hiertopics.corpus.corpora.inmemory import as_corpus
@@ -415,3 +416,52 @@ def test_texts_without_blanks_are_told_how_to_be_cut(word: str, script: str, how
     """And nothing else: their words are none."""
     (told,) = advice_on([[f"{word}{number}"] for number in range(30)])
     assert f"({script})" in told and how in told
+
+
+JAPANESE = ["木の葉が落ちる", "森に木がある", "葉は緑になる"]
+
+
+@pytest.fixture
+def japanese(tmp_path: Path) -> Path:
+    """Return a file of lines, each a sentence of its own."""
+    lines = [f"{JAPANESE[place % 3]}{chr(0x4E00 + place)}" for place in range(60)]
+    path = tmp_path / "ja.txt"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_a_fit_of_sentences_begins_with_a_warning(
+    call: Callable[..., Any], japanese: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(advising, "find_spec", lambda name: None)
+    fit = ("fit", japanese, "--lines", "-b", "multinomial")
+    for auto in ((), ("--auto",)):
+        done = call(*fit, *auto, "-o", f"run{len(auto)}")
+        (line,) = [one for one in done.err.splitlines() if one.startswith("warning: ")]
+        assert "(Japanese)" in line and "-s data.tokenizer=nagisa:wakati" in line
+        assert "pip install nagisa" in line
+        assert done.err.index(line) < done.err.index("next: ")
+    (japanese.parent / "letters.py").write_text("def cut(text):\n    return list(text)\n")
+    monkeypatch.syspath_prepend(str(japanese.parent))
+    done = call(*fit, "-s", "data.tokenizer=letters:cut", "-o", "cut")
+    assert done.code == 0 and "warning: " not in done.err
+
+
+def test_auto_takes_an_installed_tokenizer_and_advice_on_its_words(
+    call: Callable[..., Any], japanese: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (japanese.parent / "nagisa.py").write_text("def wakati(text):\n    return list(text)\n")
+    monkeypatch.syspath_prepend(str(japanese.parent))
+    monkeypatch.delitem(sys.modules, "nagisa", raising=False)
+    expected = {"tokenizer": "nagisa:wakati", "max_df": 0.5, "min_df": 2}
+    assert advised(DataConfig(corpus=str(japanese), from_="lines")) == expected
+    checked = call("check", japanese, "--lines").err
+    assert "sentences become words; -s data.tokenizer=nagisa:wakati cuts them\n" in checked
+    assert "-s data.min_df=2" in checked
+    fit = ("fit", japanese, "--lines", "-b", "multinomial", "--auto", "-o", "run")
+    done = call(*fit)
+    assert "auto: data.tokenizer=nagisa:wakati, data.max_df=0.5, data.min_df=2\n" in done.err
+    assert done.code == 0 and "warning: " not in done.err
+    words = (japanese.parent / "run" / "vocab.txt").read_text(encoding="utf-8").split()
+    assert "森" in words and max(map(len, words)) == 1
+    assert call(*fit).code == 0

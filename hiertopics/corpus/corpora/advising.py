@@ -91,7 +91,7 @@ def advise(corpus: Corpus, *, text: bool, whole_pages: bool = False) -> tuple[Ad
     """
     if corpus.n_docs == 0 or corpus.n_tokens == 0:
         return ()
-    if text and (script := _script(corpus)):
+    if text and (script := advise_on_script(corpus.vocab)):
         return script  # words that are no words tell nothing else
     spread = np.bincount(corpus.counts.indices, minlength=corpus.n_words)
     order = np.argsort(-spread, kind="stable")
@@ -175,21 +175,27 @@ def advise_on_marks(read: bool) -> tuple[Advice, ...]:
     return (Advice(what, "markup", "text"),)
 
 
-def _script(corpus: Corpus) -> tuple[Advice, ...]:
-    """Return the advice on texts that are not cut into words."""
-    if len(unparted(corpus.vocab)) < UNPARTED_SHARE * corpus.n_words:
+def advise_on_script(vocab: Sequence[str]) -> tuple[Advice, ...]:
+    """Return the advice on raw texts that are not cut into words, by their words.
+
+    The setting is a function of a package that is installed; without it the advice names both.
+    """
+    uncut = unparted(vocab)
+    if not uncut or len(uncut) < UNPARTED_SHARE * len(vocab):
         return ()
-    script = script_of(corpus.vocab)
+    script = script_of(vocab)
     what = (
         f"the texts are in a script without blanks between words ({script.name}), so that whole "
         "sentences become words"
     )
-    example = "MODULE:FUNCTION" if script.tokenizer is None else script.tokenizer
-    told = f"{what}; -s data.tokenizer={example} cuts them"
     if script.tokenizer is None:
-        return (Advice(f"{told} (a function that returns the words of a text)"),)
+        told = "-s data.tokenizer=MODULE:FUNCTION cuts them (a function that returns the words of a"
+        return (Advice(f"{what}; {told} text)"),)
     package = script.tokenizer.partition(":")[0]
-    return (Advice(f"{told} (pip install {package}; any function that returns words does)"),)
+    if find_spec(package) is not None:
+        return (Advice(what, "tokenizer", script.tokenizer),)
+    told = f"-s data.tokenizer={script.tokenizer} cuts them (pip install {package}; any function"
+    return (Advice(f"{what}; {told} that returns words does)"),)
 
 
 def _pages(whole: bool) -> list[Advice]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +18,7 @@ from hiertopics.corpus.corpora.advising import (
     advise,
     advise_on_lines,
     advise_on_marks,
+    advise_on_script,
     advise_on_unread,
     settings_of,
 )
@@ -33,7 +34,7 @@ from hiertopics.corpus.formats.records import records
 from hiertopics.corpus.formats.sidefiles import read_tags, read_vocabulary
 from hiertopics.corpus.formats.source import FOLDER, Source, names_columns, refuse
 from hiertopics.corpus.formats.table import FORMATS
-from hiertopics.corpus.formats.trust import trusts
+from hiertopics.corpus.formats.trust import trust, trusts
 from hiertopics.settings.config import DataConfig
 from hiertopics.settings.layers import Overrides
 
@@ -184,17 +185,46 @@ def _readable(source: Source) -> tuple[dict[str, Any], Corpus | Vectors]:
 
 
 def all_advice(corpus: Corpus | Vectors, source: Source) -> tuple[Advice, ...]:
-    """Return the advice on a corpus: on what is read of it first, then on what this would read."""
+    """Return the advice on a corpus: on how it is read first, then on what is read so."""
     first = advise_on_unread(source)
     if not first:
-        return advice_for(corpus, source)
+        return _advice_on_words(corpus, source)
     wider = replace(source, report=refuse, **settings_of(first))
     try:
         form, whole = _readable(wider)
     except DataError:  # fit says what is wrong with the other files
         return first
     coded = [Advice("some of these texts are not UTF-8", key, form[key]) for key in form]
-    return (*first, *coded, *advice_for(whole, replace(wider, **form)))
+    return (*first, *coded, *_advice_on_words(whole, replace(wider, **form)))
+
+
+def _advice_on_words(corpus: Corpus | Vectors, source: Source) -> tuple[Advice, ...]:
+    """Return the advice on a corpus; texts in a script without blanks are cut before more advice.
+
+    They are cut by an installed package that ``data.languages`` names. A pipe is read once.
+    """
+    found = advice_for(corpus, source)
+    script = tuple(one for one in found if one.key == "tokenizer")
+    if not script or not _is_there_again(source):
+        return found
+    trust(settings_of(script))
+    cut = replace(source, report=refuse, **settings_of(script))
+    return (*script, *advice_for(read_resolved(cut), cut))
+
+
+def script_warnings(vocab: Sequence[str], data: DataConfig) -> tuple[str, ...]:
+    """Return a warning on raw texts that are fitted though whole sentences are their words.
+
+    data: with its format found.
+    """
+    if data.tokenizer is not None or not FORMATS[str(data.from_)].text:
+        return ()
+    return tuple(str(one) for one in advise_on_script(vocab))
+
+
+def _is_there_again(source: Source) -> bool:
+    """Tell whether a corpus can be read once more."""
+    return source.path.is_file() or source.path.is_dir()
 
 
 def advice_for(corpus: Corpus | Vectors, source: Source) -> tuple[Advice, ...]:
@@ -209,7 +239,7 @@ def advice_for(corpus: Corpus | Vectors, source: Source) -> tuple[Advice, ...]:
     folder = source.format == FOLDER
     whole_pages = folder and source.html == "all" and holds(source, HTML)
     marks = folder and source.markup == "all" and holds(source, MARKED)
-    again = raw and (source.path.is_file() or source.path.is_dir())
+    again = raw and _is_there_again(source)
     lines = advise_on_lines((one.text for one in records(source)), corpus.n_docs) if again else ()
     found = advise(corpus, text=text, whole_pages=whole_pages)
     return (*advise_on_marks(marks), *lines, *found)
