@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import click
 
 from hiertopics.base.errors import HiertopicsError, UsageError
+from hiertopics.base.visible import typed
 
 OPTIONS = {
     "iterations": ("epochs", "n_epochs", "num_epochs", "passes", "n_iter", "max_iter", "iters"),
@@ -127,6 +128,9 @@ def _instead(command: click.Command, option: str, args: Sequence[str]) -> str | 
     for known, habits in OPTIONS.items():
         if name in habits and _has(command, f"--{known}"):
             return f"it is --{known} {value or 'N'}"
+    if command.name == "check" and name == "auto":
+        corpus = next((arg for arg in args if not arg.startswith("-")), "FILE")
+        return f"fit takes it: hiertopics fit {typed(corpus)} --auto"
     if command.name == "eval" and name in MEASURES:
         return "eval prints perplexity, coherence (npmi) and diversity without an option"
     if _has(command, "-s"):

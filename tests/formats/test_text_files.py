@@ -336,3 +336,33 @@ def test_a_folder_that_is_mostly_not_read_is_told_first_and_read_by_auto(
     assert again.code == 0
     chosen = ("-s", "data.suffixes=.txt")
     assert "auto: there is no advice" in call("fit", "z", "--auto", *chosen, "-o", "few").err
+
+
+def test_a_number_of_no_column_is_told_with_the_first_line(put: Put) -> None:
+    path = put("a.csv", "title,abstract\na,b\n")
+    told = r"no field '17'; there are '0', '1'; the first line holds 'title', 'abstract'$"
+    with pytest.raises(DataError, match=told):
+        read_corpus(Source(path, text_field="17"))
+
+
+@pytest.mark.parametrize("to", [None, "b.shards"])
+def test_texts_of_single_letters_name_the_pattern(put: Put, call: Call, to: str | None) -> None:
+    path = put("a.csv", "text\n1\n2\n")
+    command = ("fit", path) if to is None else ("convert", path, to)
+    told = "no words in 2 documents: a word has two letters or digits; "
+    assert call(*command).err.endswith(f"{told}-s 'data.token_pattern=\\w+' takes one\n")
+    done = call(*command, "-s", "data.token_pattern=x+")
+    assert done.err.endswith("data.token_pattern 'x+' matches nothing in them\n")
+    assert call("check", path, "-s", r"data.token_pattern=\w+").code == 0
+    assert call("fit", put("b.csv", "text\n?\n!\n")).err.endswith("no words in 2 documents\n")
+
+
+def test_check_refuses_lists_that_there_are_not_and_counts_what_is_left(
+    put: Put, call: Call
+) -> None:
+    path = put("a.csv", "text\nthe oak tree\nthe ash tree\n")
+    done = call("check", path, "-s", "data.stop_words=klingon")
+    assert done.code == 2 and "data.stop_words: klingon is" in done.err
+    done = call("check", path, "-s", "data.stop_words=english", "-s", "data.min_df=2")
+    assert "note: the settings leave 1 words, 2 tokens\n" in done.err
+    assert "the settings leave" not in call("check", path).err

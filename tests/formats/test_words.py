@@ -330,7 +330,8 @@ def test_a_missing_package_is_named(
 @pytest.fixture
 def tokenizer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     (tmp_path / "mycut.py").write_text(
-        "def cut(text):\n    return text.split()\ndef wrong(text):\n    return text\nnothing = 1\n"
+        "import re\ndef cut(text):\n    return text.split()\ndef wrong(text):\n    return text\n"
+        "def ends(text):\n    return re.findall(r' |\\w+|[\\n]+-h\\n|\\n+', text)\nnothing = 1\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     yield "mycut:cut"
@@ -346,6 +347,29 @@ def test_a_tokenizer_is_imported_only_if_it_is_trusted(texts: Path, tokenizer: s
     assert "York;" in corpus_of(texts, tokenizer=tokenizer)
     with pytest.raises(UsageError, match="code that a config file or a run names"):
         corpus_of(texts, tokenizer="mycut:wrong")
+
+
+@pytest.mark.usefixtures("tokenizer")
+def test_line_ends_that_a_tokenizer_returns_are_no_words(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "oak tree\\n\\n\\n-h\\nleaf"}\n')
+    trust.trust({"tokenizer": "mycut:ends"})
+    assert set(read_corpus(Source(path, tokenizer="mycut:ends")).vocab) == {
+        *("oak", " ", "tree", "-h", "leaf")
+    }
+
+
+@pytest.mark.usefixtures("untrusting")
+def test_a_tokenizer_of_the_current_folder_says_how_it_is_found(
+    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "besidecut.py").write_text("")
+    for name, told in (("besidecut:cut", True), ("elsewhere:cut", False)):
+        trust.trust({"tokenizer": name})
+        with pytest.raises(UsageError, match="cannot be imported") as caught:
+            corpus_of(texts, tokenizer=name)
+        assert ("with PYTHONPATH=." in str(caught.value)) is told
 
 
 @pytest.mark.usefixtures("untrusting", "tokenizer")

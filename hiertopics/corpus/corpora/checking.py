@@ -25,6 +25,7 @@ from hiertopics.corpus.corpora.advising import (
 from hiertopics.corpus.corpora.section import data_section
 from hiertopics.corpus.data import Corpus, Vectors
 from hiertopics.corpus.data.languages import stop_lists, with_lists
+from hiertopics.corpus.data.pruning import Limits, prune
 from hiertopics.corpus.data.shape import marks_of, shape_of
 from hiertopics.corpus.formats.guesses import settings_found
 from hiertopics.corpus.formats.markup import MARKED
@@ -114,6 +115,7 @@ def check(
     problems = _Problems(most)
     with _named(config) as named:
         source = replace(resolve(dataset.source_of(named)), report=problems.add)
+        limits = dataset.limits_of(named)  # refuses lists of stop words that there are not
         read = None
         with suppress(_EnoughProblemsError):
             read = _read(source, problems)
@@ -122,8 +124,16 @@ def check(
     found = [_as_given(problem, source.path, config) for problem in problems.found]
     source = replace(source, path=Path(str(config.corpus)))
     shape = {} if read is None else shape_of(read) | marks_of(read)
-    notes = () if read is None else read.notes
+    notes = () if read is None else (*read.notes, *_choice_note(read, limits))
     return CheckResult(source, tuple(found), problems.more, shape, notes, advice, tuple(auto))
+
+
+def _choice_note(read: Corpus | Vectors, limits: Limits) -> tuple[str, ...]:
+    """Return a note on the words that the settings leave; none where they leave all."""
+    if not isinstance(read, Corpus) or limits.keep_all:
+        return ()
+    left = prune(read, limits)
+    return (f"the settings leave {left.n_words} words, {left.n_tokens} tokens",)
 
 
 def _not_followed(advice: tuple[Advice, ...], config: DataConfig) -> tuple[Advice, ...]:

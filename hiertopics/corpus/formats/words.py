@@ -267,7 +267,10 @@ def _tokenizer(name: str) -> Cut:
         words = function(text)
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
             raise UsageError(f"data.tokenizer: {name} must return a list of words for a text")
-        return words
+        # Some return line ends as words, or within them, which no word of a vocabulary may hold.
+        if not any("\n" in word for word in words):
+            return words
+        return [part for word in words for part in (word.split() if "\n" in word else [word])]
 
     return cut
 
@@ -280,7 +283,10 @@ def _function(name: str) -> Callable[[str], Any]:
     try:
         function = getattr(import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
-        raise UsageError(f"data.tokenizer: {name} cannot be imported ({error})") from error
+        how = ""
+        if Path(f"{module.partition('.')[0]}.py").is_file():
+            how = "; with PYTHONPATH=. Python finds modules of the current folder"
+        raise UsageError(f"data.tokenizer: {name} cannot be imported ({error}){how}") from error
     if not callable(function):
         raise UsageError(f"data.tokenizer: {name} is no function")
     found: Callable[[str], Any] = function
