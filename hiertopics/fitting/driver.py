@@ -131,13 +131,20 @@ def fit(
 def _with_advice(
     flags: Mapping[str, Any], experiment: Experiment, given: Mapping[str, Any], quiet: bool
 ) -> dict[str, Any]:
-    """Return the flags and what advice on the corpus adds to them, which stderr tells."""
+    """Return the flags and what advice on the corpus adds to them.
+
+    stderr tells it, and the advice that no setting follows.
+    """
     dataset.require_corpus(experiment.data)
     own = {**given.get("data", {}), **flags.get("data", {})}
-    taken = {key: value for key, value in advised(experiment.data).items() if key not in own}
+    left: list[object] = []
+    found = advised(experiment.data, left.append)
+    taken = {key: value for key, value in found.items() if key not in own}
     if not quiet:
         told = ", ".join(f"data.{key}={quote(str(value))}" for key, value in taken.items())
         print(f"auto: {steady(told) or 'there is no advice to take'}", file=sys.stderr)
+        for one in left:
+            print(f"advice: {steady(str(one))}", file=sys.stderr)
     return merge(flags, {"data": taken})
 
 

@@ -465,3 +465,15 @@ def test_auto_takes_an_installed_tokenizer_and_advice_on_its_words(
     words = (japanese.parent / "run" / "vocab.txt").read_text(encoding="utf-8").split()
     assert "森" in words and max(map(len, words)) == 1
     assert call(*fit).code == 0
+
+
+def test_auto_tells_the_advice_that_it_cannot_take(
+    call: Callable[..., Any], tmp_path: Path
+) -> None:
+    rows = [" ".join(one[: 3 if place % 2 else 9]) for place, one in enumerate(texts())]
+    (tmp_path / "a.txt").write_text("\n".join([*rows, "", ""]) + "\nword0 word1\n")
+    fit = ("fit", "a.txt", "--lines", "-b", "multinomial", "--auto", "-o", "run")
+    done = call(*fit)
+    assert "\nadvice: 51 of 101 documents with words have fewer than 5 tokens" in done.err
+    assert "2 of 103 documents have no text (a blank line)" in done.err
+    assert call(*fit, "-q").err == ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -163,16 +163,23 @@ def with_unread(error: DataError, data: DataConfig) -> DataError:
     return DataError(error.path, "; ".join([error.what, *left]), error.line)
 
 
-def advised(data: DataConfig) -> dict[str, object]:
+def advised(
+    data: DataConfig, tell: Callable[[Advice], None] = lambda one: None
+) -> dict[str, object]:
     """Return the entries of the section that advice on its corpus sets and that it leaves out.
 
     The first ones are the delimiter and the encoding that a table needs to be read. An entry with
-    the value of its default counts as left out. Raises as ``read_corpus`` does.
+    the value of its default counts as left out. tell: is given the advice that no setting follows;
+    of that on scripts ``script_warnings`` tells. Raises as ``read_corpus`` does.
     """
     source = resolve(dataset.source_of(data))
     source = replace(source, **(wider := settings_of(advise_on_unread(source))))
     form, corpus = _readable(source)
-    taken = wider | form | settings_of(all_advice(corpus, replace(source, **form)))
+    advice = all_advice(corpus, replace(source, **form))
+    for one in advice:
+        if one.key is None and "data.tokenizer" not in one.what:
+            tell(one)
+    taken = wider | form | settings_of(advice)
     plain = DataConfig()
     return {key: taken[key] for key in taken if getattr(data, key) == getattr(plain, key)}
 

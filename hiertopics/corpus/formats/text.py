@@ -131,11 +131,12 @@ def _notes(
 ) -> tuple[str, ...]:
     """Return a reader's notes on texts. source: None where they come from no file."""
     notes = []
+    is_lines = source is not None and source.format == "lines"
     if named_by is not None:
         other = "(data.id_field takes another)"
         notes.append(f"documents are called by the field {named_by!r} {other}")
     if n_missing:
-        why = "(an empty cell, NaN or null)"
+        why = "(a blank line)" if is_lines else "(an empty cell, NaN or null)"
         notes.append(f"{n_missing} of {n_docs} documents have no text {why}")
     if source is not None and source.format == FOLDER:
         notes = [*left_aside_note(source), *notes]
