@@ -477,3 +477,16 @@ def test_auto_tells_the_advice_that_it_cannot_take(
     assert "\nadvice: 51 of 101 documents with words have fewer than 5 tokens" in done.err
     assert "2 of 103 documents have no text (a blank line)" in done.err
     assert call(*fit, "-q").err == ""
+
+
+def test_a_tokenizer_that_cannot_be_imported_is_advised_but_not_taken(
+    call: Callable[..., Any], japanese: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (japanese.parent / "nagisa.py").write_text("import lacking_package_of_it\n")
+    monkeypatch.syspath_prepend(str(japanese.parent))
+    monkeypatch.delitem(sys.modules, "nagisa", raising=False)
+    done = call("check", japanese, "--lines")
+    assert done.code == 0 and "--auto" not in done.err
+    assert "(data.tokenizer: nagisa:wakati cannot be imported (No module named" in done.err
+    done = call("fit", japanese, "--lines", "-b", "multinomial", "--auto", "-o", "run")
+    assert done.code == 0 and "\nwarning: the texts are in a script without blanks" in done.err

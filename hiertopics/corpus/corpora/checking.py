@@ -226,7 +226,12 @@ def _advice_on_words(corpus: Corpus | Vectors, source: Source) -> tuple[Advice, 
         return found
     trust(settings_of(script))
     cut = replace(source, report=refuse, **settings_of(script))
-    return (*script, *advice_for(read_resolved(cut), cut))
+    try:
+        words = read_resolved(cut)
+    except UsageError as error:  # the package is there, but lacks another one
+        others = (one for one in found if one.key != "tokenizer")
+        return (*others, *(Advice(f"{one} ({error})") for one in script))
+    return (*script, *advice_for(words, cut))
 
 
 def script_warnings(vocab: Sequence[str], data: DataConfig) -> tuple[str, ...]:
