@@ -61,12 +61,28 @@ def check_command(**options: Any) -> int:
     else:
         _print_summary(checked, as_json)
     if checked.auto:
-        # What was set otherwise would win over the advice.
-        kept = [one for one in options["overrides"] if _data_key(one) not in checked.auto]
+        kept = _kept(options["overrides"], checked)
         told = _fit_command(options["corpus"], data, kept)
         again = " with the same input" if options["corpus"] == "-" else ""
         tell(f"to take this advice{again}: {told} --auto")
     return min((problem.exit_code for problem in checked.problems), default=0)
+
+
+def _kept(overrides: Sequence[str], checked: CheckResult) -> list[str]:
+    """Return the settings that the advised command keeps.
+
+    What was set otherwise would win over the advice. Stop words that were set stay, with those of
+    the advice.
+    """
+    lists = {one.value for one in checked.advice if one.key == "stop_words"}
+    kept = []
+    for entry in overrides:
+        key = _data_key(entry)
+        if key not in checked.auto:
+            kept.append(entry)
+        elif key == "stop_words":
+            kept += [f"data.stop_words={value}" for value in lists]
+    return kept
 
 
 def _data_key(override: str) -> str:

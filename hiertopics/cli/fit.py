@@ -189,6 +189,7 @@ def _show(result: Any, price: Any) -> None:
     from hiertopics.base.units import format_duration
     from hiertopics.corpus.data import hidden_nodes, in_order, support_lacks
     from hiertopics.corpus.data.support import support_sentence, without_sentence
+    from hiertopics.fitting.job import FINISHED
     from hiertopics.runs.samemodel import twin_of_other_seed
     from hiertopics.views.labelling import seeds_told
     from hiertopics.views.render import View, first_levels, for_reading
@@ -207,10 +208,15 @@ def _show(result: Any, price: Any) -> None:
         more = len(lines) - SHOWN_LINES
         tell(f"... and {more} more nodes; hiertopics show-tree {run.path} shows them")
     spent = format_duration(run.manifest["wall_seconds"])
-    tell(
-        f"{result.status}: {len(tree.shown)} nodes after {result.iterations} iterations, {spent}; "
-        f"model, figures and log are in {run.path}"
+    outcome = (
+        f"{result.status}: {len(tree.shown)} nodes after {result.iterations} iterations, {spent}"
     )
+    if result.reason == FINISHED:
+        outcome = (
+            f"nothing was done: the run is complete at iteration {result.iterations}, and a larger "
+            "--iterations extends it"
+        )
+    tell(f"{outcome}; model, figures and log are in {run.path}")
     for line in seeds_told(run, view.labels):
         tell(line)
     if price is not None:

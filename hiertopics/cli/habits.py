@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import click
 
 from hiertopics.base.errors import HiertopicsError, UsageError
+from hiertopics.base.visible import typed
 
 OPTIONS = {
     "iterations": ("epochs", "n_epochs", "num_epochs", "passes", "n_iter", "max_iter", "iters"),
@@ -50,6 +51,9 @@ KEYS = {
 }
 """Settings by what other programs call them; those for the number of topics are ``SIZES``."""
 
+
+APART_BY_COMMAS = ("data.stop_words", "data.encoding")
+"""Settings whose value is one text with commas, and no list."""
 
 EXAMPLE = ("6", "30", "100")
 """Numbers of nodes by level, as an example."""
@@ -124,6 +128,9 @@ def _instead(command: click.Command, option: str, args: Sequence[str]) -> str | 
     for known, habits in OPTIONS.items():
         if name in habits and _has(command, f"--{known}"):
             return f"it is --{known} {value or 'N'}"
+    if command.name == "check" and name == "auto":
+        corpus = next((arg for arg in args if not arg.startswith("-")), "FILE")
+        return f"fit takes it: hiertopics fit {typed(corpus)} --auto"
     if command.name == "eval" and name in MEASURES:
         return "eval prints perplexity, coherence (npmi) and diversity without an option"
     if _has(command, "-s"):
@@ -148,7 +155,8 @@ def _setting(key: str, value: str | None) -> str:
     if value is None:
         return f"-s {key}=..."
     value = _translated(key, value)
-    listed = f"[{value}]" if "," in value and not value.startswith("[") else value
+    is_bare = "," in value and not value.startswith("[") and key not in APART_BY_COMMAS
+    listed = f"[{value}]" if is_bare else value
     return f"-s {shlex.quote(f'{key}={listed}')}"
 
 
@@ -159,7 +167,7 @@ def _translated(key: str, value: str) -> str:
     if key == "data.stop_words":
         from hiertopics.corpus.formats.words import language_called  # slow to import
 
-        return language_called(value) or value
+        return ",".join(language_called(one) or one for one in value.strip("[]").split(","))
     return value
 
 

@@ -19,7 +19,7 @@ from hiertopics.base.units import parse_bytes, parse_duration
 from hiertopics.base.visible import steady
 from hiertopics.contract import Cluster, Engine, WorkersLost, engine_of, observed_by, registry
 from hiertopics.corpus.corpora import dataset, inmemory
-from hiertopics.corpus.corpora.checking import advised
+from hiertopics.corpus.corpora.checking import advised, with_unread
 from hiertopics.corpus.data import Shelf, seeds_in
 from hiertopics.corpus.formats.shards import MANIFEST
 from hiertopics.corpus.formats.trust import require_trusted
@@ -101,7 +101,10 @@ def fit(
         registry.refuse_shelf(experiment)
     if getattr(experiment.model, "seeds", None):
         seeds_in(experiment.model, whole.vocab)  # refuses names without a word
-    train, split = observed.split(whole, aside)
+    try:
+        train, split = observed.split(whole, aside)
+    except DataError as error:
+        raise with_unread(error, located) from error
     if unknown is not None:
         split = replace(split, unknown=unknown[split.heldout_docs])
     if cluster is not None:
@@ -128,13 +131,20 @@ def fit(
 def _with_advice(
     flags: Mapping[str, Any], experiment: Experiment, given: Mapping[str, Any], quiet: bool
 ) -> dict[str, Any]:
-    """Return the flags and what advice on the corpus adds to them, which stderr tells."""
+    """Return the flags and what advice on the corpus adds to them.
+
+    stderr tells it, and the advice that no setting follows.
+    """
     dataset.require_corpus(experiment.data)
     own = {**given.get("data", {}), **flags.get("data", {})}
-    taken = {key: value for key, value in advised(experiment.data).items() if key not in own}
+    left: list[object] = []
+    found = advised(experiment.data, left.append)
+    taken = {key: value for key, value in found.items() if key not in own}
     if not quiet:
         told = ", ".join(f"data.{key}={quote(str(value))}" for key, value in taken.items())
         print(f"auto: {steady(told) or 'there is no advice to take'}", file=sys.stderr)
+        for one in left:
+            print(f"advice: {steady(str(one))}", file=sys.stderr)
     return merge(flags, {"data": taken})
 
 

@@ -23,6 +23,7 @@ from hiertopics.contract import (
     observed_by,
     registry,
 )
+from hiertopics.corpus.corpora.checking import script_warnings
 from hiertopics.corpus.data import Bins, Vectors, pruning, seedwords
 from hiertopics.corpus.data.shape import in_words, shape_of
 from hiertopics.corpus.holdouts.split import Split
@@ -467,7 +468,11 @@ def _announced(origin: Origin, split: Split, pool: Engine) -> Iterator[str]:
         f"({experiment.data.holdout}); about "
         f"{format_bytes(needed)} of memory"
     )
-    about_words = () if isinstance(train, Vectors) else pruning.notes(train)
+    for line in script_warnings(origin.whole.vocab, experiment.data):
+        yield f"warning: {line}"
+    about_words = (
+        () if isinstance(train, Vectors) else pruning.notes(train, experiment.data.stop_words)
+    )
     for note in (*origin.whole.notes, *about_words):
         yield f"note: {note}"
     if getattr(experiment.model, "seeds", None):

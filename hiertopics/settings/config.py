@@ -115,6 +115,9 @@ class Phrases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     ] = 10
 
 
+SUFFIX_LIST = r"(?: *\.[^\s,;/*?]+ *)(?:, *\.[^\s,;/*?]+ *)*"
+"""Suffixes of files, separated by commas: a regular expression."""
+
 HELD = (
     "Hyperparameters that are not learned, but held at their values in the config; [] learns all."
 )
@@ -178,7 +181,12 @@ class DataConfig(
         ),
     ] = None
     stop_words: Annotated[
-        str | None, Meta(description="Words to drop: a language, or a file with one per line.")
+        str | None,
+        Meta(
+            description="Words to drop: a language, or a file with one per line. Several of them "
+            "are separated by commas: polish,english.",
+            examples=["polish,english"],
+        ),
     ] = None
     repeat_cap: Annotated[
         Annotated[int, Meta(ge=1)] | None,
@@ -233,6 +241,13 @@ class DataConfig(
         Meta(
             description="Raw text: the encoding of the file, such as cp1252; null: UTF-8. Several "
             "encodings, separated by commas (utf-8,cp1252), are tried in order on each line."
+        ),
+    ] = None
+    suffixes: Annotated[
+        str | None,
+        Meta(
+            description="Folders of texts: suffixes of the files that are read, separated by "
+            "commas (.txt,.rst). null: .txt; if no file has it, .html, .htm, .md and .rst."
         ),
     ] = None
     html: Annotated[
@@ -358,6 +373,8 @@ class DataConfig(
             )
         if self.delimiter not in (None, "tab") and not re.fullmatch('[^"\\r\\n]', self.delimiter):
             raise ValueError(f"delimiter must be one letter, no quote, or tab: {self.delimiter!r}")
+        if self.suffixes is not None and not re.fullmatch(SUFFIX_LIST, self.suffixes):
+            raise ValueError(f"suffixes must be such as .txt,.rst, got {self.suffixes!r}")
         if self.stemmer is not None and self.lemmas is not None:
             raise ValueError("stemmer and lemmas both change the words: give one of them")
         if self.token_pattern is not None:

@@ -128,6 +128,14 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
         ("fit", "good.ldac", "--language", "de"),
         r"it is -s data\.stop_words=german$",
     ),
+    "an option of fit for check": (
+        ("check", "good.ldac", "--auto"),
+        r"'--auto'; fit takes it: hiertopics fit good\.ldac --auto$",
+    ),
+    "an option for two languages": (
+        ("fit", "good.ldac", "--language", "pl,english"),
+        r"it is -s data\.stop_words=polish,english$",
+    ),
     "an option for lemmas": (
         ("fit", "good.ldac", "--lemmatize"),
         r"it is -s data\.lemmas=\.\.\.$",

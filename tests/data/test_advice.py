@@ -15,11 +15,12 @@ from typing import Any
 
 import pytest
 
+from hiertopics.corpus.corpora import advising
 from hiertopics.corpus.corpora.advising import _repeated_lines, advise, advise_on_lines, settings_of
 from hiertopics.corpus.corpora.checking import advised, check
 from hiertopics.corpus.corpora.inmemory import as_corpus
 from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.corpus.data.languages import COMMON, language_of, unparted
+from hiertopics.corpus.data.languages import COMMON, language_of, stop_lists, unparted
 from hiertopics.settings.config import DataConfig
 
 N_DOCS, N_WORDS = 100, 60
@@ -240,8 +241,62 @@ def test_the_advised_command_leaves_out_what_would_win_over_the_advice(
 ) -> None:
     flags = ("-s", "data.stop_words=english", "-s", "data.min_df=1", "-s", "data.max_df=0.4")
     last = call("check", french, "--lines", *flags).err.splitlines()[-1]
-    told = f"hiertopics fit {french} --from lines -s data.min_df=1 -s data.max_df=0.4 --auto"
+    lists = "-s data.stop_words=english,french"
+    told = (
+        f"hiertopics fit {french} --from lines {lists} -s data.min_df=1 -s data.max_df=0.4 --auto"
+    )
     assert last == f"to take this advice: {told}"
+
+
+@pytest.fixture
+def bilingual(tmp_path: Path) -> Path:
+    """Return a file of lines, half of them Polish and half of them English."""
+    common = COMMON["polish"][:16], COMMON["english"][:16]
+    lines = [
+        " ".join([*words, *(1 + place % 2) * common[place % 2]])
+        for place, words in enumerate(texts())
+    ]
+    path = tmp_path / "two.txt"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_two_languages_are_advised_and_taken_together(
+    call: Callable[..., Any], bilingual: Path
+) -> None:
+    pytest.importorskip("stop_words")
+    (one,) = check(bilingual, data={"from_": "lines"}).advice
+    first, second = stop_lists(str(one.value))
+    assert {first, second} == {"polish", "english"}
+    assert f"are {first} stop words" in one.what
+    assert re.search(f"; without these, .* are {second} stop words", one.what)
+    fit = ("fit", bilingual, "--lines", "-b", "multinomial", "-o", "run")
+    done = call(*fit, "--auto")
+    assert done.code == 0 and f"auto: data.stop_words={first},{second}\n" in done.err
+    words = (bilingual.parent / "run" / "vocab.txt").read_text(encoding="utf-8").split()
+    assert not set(words) & {*COMMON["polish"], *COMMON["english"]}
+
+
+def test_stop_words_that_are_set_stay_in_the_advice(
+    call: Callable[..., Any], bilingual: Path
+) -> None:
+    pytest.importorskip("stop_words")
+    (bilingual.parent / "own.txt").write_text("word1 word2\n")
+    done = call("check", bilingual, "--lines", "-s", "data.stop_words=own.txt")
+    value = re.search("-s data.stop_words=(own.txt,\\S+) leaves them out", done.err)
+    assert value is not None and value[1].endswith(("polish,english", "english,polish"))
+    assert done.err.endswith(f" -s data.stop_words={value[1]} --auto\n")
+    both = call("check", bilingual, "--lines", "-s", f"data.stop_words={value[1]}")
+    assert "stop words" not in both.err
+    done = call("fit", bilingual, "--lines", "-b", "multinomial", "-s", "data.stop_words=polish")
+    assert "note: " in done.err and "-s data.stop_words=polish,english drops them" in done.err
+
+
+@pytest.mark.parametrize("language", COMMON)
+def test_one_language_is_not_taken_for_two(language: str) -> None:
+    """All its common words lead the corpus, those that it shares with others, too."""
+    (told,) = advice_on([[*document, *COMMON[language]] for document in texts()])
+    assert told.endswith(f"; -s data.stop_words={language} leaves them out")
 
 
 def test_auto_takes_advice_where_nothing_is_set(french: Path) -> None:
@@ -361,3 +416,77 @@ def test_texts_without_blanks_are_told_how_to_be_cut(word: str, script: str, how
     """And nothing else: their words are none."""
     (told,) = advice_on([[f"{word}{number}"] for number in range(30)])
     assert f"({script})" in told and how in told
+
+
+JAPANESE = ["木の葉が落ちる", "森に木がある", "葉は緑になる"]
+
+
+@pytest.fixture
+def japanese(tmp_path: Path) -> Path:
+    """Return a file of lines, each a sentence of its own."""
+    lines = [f"{JAPANESE[place % 3]}{chr(0x4E00 + place)}" for place in range(60)]
+    path = tmp_path / "ja.txt"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_a_fit_of_sentences_begins_with_a_warning(
+    call: Callable[..., Any], japanese: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(advising, "find_spec", lambda name: None)
+    fit = ("fit", japanese, "--lines", "-b", "multinomial")
+    for auto in ((), ("--auto",)):
+        done = call(*fit, *auto, "-o", f"run{len(auto)}")
+        (line,) = [one for one in done.err.splitlines() if one.startswith("warning: ")]
+        assert "(Japanese)" in line and "-s data.tokenizer=nagisa:wakati" in line
+        assert "pip install nagisa" in line
+        assert done.err.index(line) < done.err.index("next: ")
+    (japanese.parent / "letters.py").write_text("def cut(text):\n    return list(text)\n")
+    monkeypatch.syspath_prepend(str(japanese.parent))
+    done = call(*fit, "-s", "data.tokenizer=letters:cut", "-o", "cut")
+    assert done.code == 0 and "warning: " not in done.err
+
+
+def test_auto_takes_an_installed_tokenizer_and_advice_on_its_words(
+    call: Callable[..., Any], japanese: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (japanese.parent / "nagisa.py").write_text("def wakati(text):\n    return list(text)\n")
+    monkeypatch.syspath_prepend(str(japanese.parent))
+    monkeypatch.delitem(sys.modules, "nagisa", raising=False)
+    expected = {"tokenizer": "nagisa:wakati", "max_df": 0.5, "min_df": 2}
+    assert advised(DataConfig(corpus=str(japanese), from_="lines")) == expected
+    checked = call("check", japanese, "--lines").err
+    assert "sentences become words; -s data.tokenizer=nagisa:wakati cuts them\n" in checked
+    assert "-s data.min_df=2" in checked
+    fit = ("fit", japanese, "--lines", "-b", "multinomial", "--auto", "-o", "run")
+    done = call(*fit)
+    assert "auto: data.tokenizer=nagisa:wakati, data.max_df=0.5, data.min_df=2\n" in done.err
+    assert done.code == 0 and "warning: " not in done.err
+    words = (japanese.parent / "run" / "vocab.txt").read_text(encoding="utf-8").split()
+    assert "森" in words and max(map(len, words)) == 1
+    assert call(*fit).code == 0
+
+
+def test_auto_tells_the_advice_that_it_cannot_take(
+    call: Callable[..., Any], tmp_path: Path
+) -> None:
+    rows = [" ".join(one[: 3 if place % 2 else 9]) for place, one in enumerate(texts())]
+    (tmp_path / "a.txt").write_text("\n".join([*rows, "", ""]) + "\nword0 word1\n")
+    fit = ("fit", "a.txt", "--lines", "-b", "multinomial", "--auto", "-o", "run")
+    done = call(*fit)
+    assert "\nadvice: 51 of 101 documents with words have fewer than 5 tokens" in done.err
+    assert "2 of 103 documents have no text (a blank line)" in done.err
+    assert call(*fit, "-q").err == ""
+
+
+def test_a_tokenizer_that_cannot_be_imported_is_advised_but_not_taken(
+    call: Callable[..., Any], japanese: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (japanese.parent / "nagisa.py").write_text("import lacking_package_of_it\n")
+    monkeypatch.syspath_prepend(str(japanese.parent))
+    monkeypatch.delitem(sys.modules, "nagisa", raising=False)
+    done = call("check", japanese, "--lines")
+    assert done.code == 0 and "--auto" not in done.err
+    assert "(data.tokenizer: nagisa:wakati cannot be imported (No module named" in done.err
+    done = call("fit", japanese, "--lines", "-b", "multinomial", "--auto", "-o", "run")
+    assert done.code == 0 and "\nwarning: the texts are in a script without blanks" in done.err

@@ -90,6 +90,13 @@ def test_raw_text_led_by_stop_words_is_told_how_to_drop_them() -> None:
     )
 
 
+def test_the_lists_that_are_set_stay_in_the_note() -> None:
+    led = words_by_count("the", "of", "tree", "and", "to", "leaf", "in", "root", "node", "path")
+    (told,) = notes(led, "polish")
+    assert told.endswith("; -s data.stop_words=polish,english drops them")
+    assert notes(led, "polish, english") == ()  # the list is set: it can do no more
+
+
 def test_rare_stop_words_are_not_worth_a_note() -> None:
     content = [f"w{number}" for number in range(6)]
     assert notes(words_by_count(*content, "the", "of", "and", "to", "in", "for", "is")) == ()

@@ -21,7 +21,7 @@ from hiertopics.corpus.formats.source import Source
 from hiertopics.corpus.formats.writing import write_corpus
 
 WITHOUT_LINE = re.compile(
-    "archive is damaged|holds no (documents|rows)|no words in|cannot be read|lines, but"
+    "archive is damaged|binary file|holds no (documents|rows)|no words in|cannot be read|lines, but"
     "|label_column|not an array|holds one column|columns, but|rows x columns|of numbers"
     "|finite numbers, got|is no attribute of|no feature is left"
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,8 +17,10 @@ from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.formats.guesses import settings_found
 from hiertopics.corpus.formats.reading import read_corpus
 from hiertopics.corpus.formats.source import Source
+from hiertopics.settings.config import DataConfig
 
 Put = Callable[[str, str | bytes], Path]
+Call = Callable[..., Any]
 
 
 @pytest.fixture
@@ -26,6 +29,7 @@ def put(tmp_path: Path) -> Put:
 
     def write(name: str, content: str | bytes) -> Path:
         path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         return path
 
@@ -73,6 +77,59 @@ def test_an_encoding_reads_the_letters(put: Put) -> None:
     with pytest.raises(DataError, match=r"a.csv:2: not UTF-8 .*-s data.encoding=cp1252"):
         read_corpus(Source(path))
     assert bags(Source(path, encoding="cp1252")) == [{"café": 1, "crème": 1}, {"été": 1}]
+
+
+def test_a_line_of_another_encoding_among_utf8_is_advised_both(put: Put, call: Call) -> None:
+    lines = [b"text", *["\u00e9t\u00e9 d\u00e9j\u00e0".encode()] * 9, "cr\u00e8me".encode("cp1252")]
+    both = "data.encoding=utf-8,cp1252"
+    for name, at in (("last.csv", 10), ("first.csv", 2)):
+        path = put(name, b"\n".join(lines if at == 10 else [lines[0], lines[-1], *lines[1:-1]]))
+        line = 11 if at == 10 else 2
+        with pytest.raises(DataError, match=rf"{name}:{line}: not UTF-8 .*-s {both}, which reads"):
+            read_corpus(Source(path))
+        assert settings_found(Source(path, "csv")) == {"encoding": "utf-8,cp1252"}
+        assert both in call("check", path).out
+        assert f"auto: {both}" in call("fit", path, "--auto", "-b", "multinomial", "-o", at).err
+
+
+NOISE = np.random.default_rng(1).bytes(4000)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [NOISE, NOISE[:200], "wide caf\u00e9 text".encode("utf-16-le") * 9, b"%PDF-1.4\n" + NOISE],
+)
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl", "a.json", "a.txt"])
+def test_binary_files_are_told_as_such(put: Put, call: Call, name: str, content: bytes) -> None:
+    path = put(name, content)
+    how = ("--lines",) if name == "a.txt" else ()
+    for words in (("check",), ("fit",), ("fit", "--auto")):
+        done = call(words[0], path, *how, *words[1:])
+        told = f"{done.out}{done.err}"
+        assert done.code == 2 and "a binary file, no text" in told
+        assert "encoding" not in told and "--auto" not in told
+
+
+def test_binary_files_of_a_folder_are_counted(put: Put, tmp_path: Path, call: Call) -> None:
+    put("z/a.txt", "tree caf\u00e9".encode("cp1252"))
+    put("z/b.txt", "tree")
+    for name in "cdef":
+        put(f"z/{name}.txt", NOISE)
+    for words in (("check",), ("fit",), ("fit", "--auto")):
+        done = call(words[0], "z", *words[1:])
+        told = f"{done.out}{done.err}"
+        assert "z/c.txt: is a binary file, no text; 4 of 6 files are like this" in told
+        assert "'c.txt', 'd.txt', 'e.txt', ...; take them out of the folder" in told
+        assert "encoding" not in told and "--auto" not in told
+    done = call("fit", put("x.bin", NOISE))
+    assert "no format goes by that name, and it is a binary file, no text; name" in done.err
+
+
+def test_a_text_with_few_control_characters_is_no_binary_file(put: Put) -> None:
+    """A form feed, a zero byte and words struck over, as pages of manuals have them."""
+    page = (b"N\bNA\bAM\bME\bE caf\xe9 \x1b[1mbold\x1b[0m\x0c\n" * 20) + b"\0\n"
+    with pytest.raises(DataError, match="not UTF-8 text .*data.encoding=cp1252"):
+        read_corpus(Source(put("a.txt", page), "lines"))
 
 
 def test_of_several_encodings_the_first_that_can_reads_a_line(put: Put) -> None:
@@ -229,5 +286,83 @@ def test_a_note_names_the_files_of_a_folder_that_are_not_read(put: Put, tmp_path
     for name in ("c.csv", "d.jsonl", "e.jsonl", "f.md", "notes.vocab"):
         put(name, "text\nother words")
     note = "only the .txt files of the folder are read, not 1 .csv, 2 .jsonl, 1 .md"
+    note += "; -s data.suffixes=.txt,.md reads all texts"
     assert read_corpus(Source(tmp_path)).notes == (note,)
     assert check(tmp_path).notes == (note,)
+
+
+def test_suffixes_name_the_files_of_a_folder_that_are_read(put: Put, tmp_path: Path) -> None:
+    for name in ("a.txt", "b.rst", "sub/c.rst", "d.tex", "e.log"):
+        put(name, f"word{name[-5]} text")
+    assert read_corpus(Source(tmp_path)).doc_ids == ("a",)
+    found = read_corpus(Source(tmp_path, suffixes=".rst, .tex"))
+    assert found.doc_ids == ("b", "d", "sub/c") and found.notes == ()
+    with pytest.raises(DataError, match=r"holds no documents: no \.org, but .*2 \.rst"):
+        read_corpus(Source(tmp_path, suffixes=".org"))
+    with pytest.raises(UsageError, match="suffixes are for folders of texts, but .* as lines"):
+        read_corpus(Source(put("a.txt", "text"), "lines", suffixes=".txt"))
+    for wrong in ("", "rst", "*.rst", ".rst;.md", ".a/b"):
+        with pytest.raises(ValueError, match=r"suffixes must be such as \.txt,\.rst"):
+            DataConfig(suffixes=wrong)
+
+
+def test_a_folder_that_is_mostly_not_read_is_told_first_and_read_by_auto(
+    put: Put, tmp_path: Path, call: Call
+) -> None:
+    put("z/stray.txt", "aa bb")
+    put("z/b.md", "bb cc dd")
+    noted = "note: only the .txt files of the folder are read, not 1 .md; "
+    noted += "-s data.suffixes=.txt,.md reads all texts"
+    assert noted in call("check", "z").err and "advice: " not in call("check", "z").err
+    for number in range(30):
+        put(f"z/{number}.rst", f"caf\u00e9{number} tree".encode("cp1252" if number else "utf-8"))
+    done = call("check", "z")
+    advice = [line for line in done.err.splitlines() if line.startswith("advice: ")]
+    how = "-s data.suffixes=.rst,.txt,.md"
+    assert (
+        advice[0] == f"advice: 31 of 32 texts of the folder are not read; {how} reads all of them"
+    )
+    assert "-s data.encoding=utf-8,cp1252 reads them" in advice[1]
+    assert any("data.markup=text" in line for line in advice)  # of files that are not read yet
+    alone = call("fit", "z", "-b", "multinomial")
+    assert alone.code == 2 and "1 document cannot be split" in alone.err
+    assert f"{how} reads all texts" in alone.err
+    put("z/stray-too.txt", "bb cc")
+    assert "note: only the .txt files" in call("fit", "z", "-b", "multinomial").err
+    taken = call("fit", "z", "-b", "multinomial", "--auto", "-o", "all", "--holdout", "none")
+    assert "auto: data.suffixes=.rst,.txt,.md, data.encoding=utf-8,cp1252, data.markup" in taken.err
+    assert "33 documents" in taken.err
+    again = call("fit", "z", "-b", "multinomial", "--auto", "-o", "all", "--holdout", "none")
+    assert again.code == 0
+    chosen = ("-s", "data.suffixes=.txt")
+    assert "auto: there is no advice" in call("fit", "z", "--auto", *chosen, "-o", "few").err
+
+
+def test_a_number_of_no_column_is_told_with_the_first_line(put: Put) -> None:
+    path = put("a.csv", "title,abstract\na,b\n")
+    told = r"no field '17'; there are '0', '1'; the first line holds 'title', 'abstract'$"
+    with pytest.raises(DataError, match=told):
+        read_corpus(Source(path, text_field="17"))
+
+
+@pytest.mark.parametrize("to", [None, "b.shards"])
+def test_texts_of_single_letters_name_the_pattern(put: Put, call: Call, to: str | None) -> None:
+    path = put("a.csv", "text\n1\n2\n")
+    command = ("fit", path) if to is None else ("convert", path, to)
+    told = "no words in 2 documents: a word has two letters or digits; "
+    assert call(*command).err.endswith(f"{told}-s 'data.token_pattern=\\w+' takes one\n")
+    done = call(*command, "-s", "data.token_pattern=x+")
+    assert done.err.endswith("data.token_pattern 'x+' matches nothing in them\n")
+    assert call("check", path, "-s", r"data.token_pattern=\w+").code == 0
+    assert call("fit", put("b.csv", "text\n?\n!\n")).err.endswith("no words in 2 documents\n")
+
+
+def test_check_refuses_lists_that_there_are_not_and_counts_what_is_left(
+    put: Put, call: Call
+) -> None:
+    path = put("a.csv", "text\nthe oak tree\nthe ash tree\n")
+    done = call("check", path, "-s", "data.stop_words=klingon")
+    assert done.code == 2 and "data.stop_words: klingon is" in done.err
+    done = call("check", path, "-s", "data.stop_words=english", "-s", "data.min_df=2")
+    assert "note: the settings leave 1 words, 2 tokens\n" in done.err
+    assert "the settings leave" not in call("check", path).err

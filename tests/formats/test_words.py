@@ -26,7 +26,7 @@ from hiertopics.corpus.formats import trust, words
 from hiertopics.corpus.formats.html import text_of_html
 from hiertopics.corpus.formats.reading import read_corpus
 from hiertopics.corpus.formats.source import Source
-from hiertopics.corpus.formats.words import LEMMATISED
+from hiertopics.corpus.formats.words import LEMMATISED, stop_words
 from hiertopics.settings.config import DataConfig, Phrases
 from hiertopics.settings.history import left_out
 
@@ -230,7 +230,8 @@ def test_words_whose_lemma_is_a_stop_word_are_dropped(tmp_path: Path) -> None:
 
 def test_runs_from_before_keep_words_whose_lemma_is_a_stop_word() -> None:
     given = {"data": {"lemmas": "english"}}
-    assert left_out(given, "hdp-pcvb0", 5)["data"] == {"stop_lemmas": False, "markup": "all"}
+    before = {"stop_lemmas": False, "markup": "all", "suffixes": None}
+    assert left_out(given, "hdp-pcvb0", 5)["data"] == before
     assert "data" not in left_out(given, "hdp-pcvb0", 6)
 
 
@@ -300,6 +301,20 @@ def test_stop_words_of_a_language(texts: Path, tmp_path: Path) -> None:
         corpus_of(path, stop_words="no.txt")
 
 
+def test_several_lists_of_stop_words_are_separated_by_commas(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("the tree of wood leaf bark\n")
+    own, odd = tmp_path / "own.txt", tmp_path / "own,too.txt"
+    own.write_text("tree\n")
+    odd.write_text("wood\n")
+    source = Source(path, "lines", stop_words=f"english, {own}", stemmer=None, ngram_range=(1, 2))
+    assert set(read_corpus(source).vocab) == {"wood", "leaf", "bark", "wood leaf", "leaf bark"}
+    assert stop_words(f"{own},english") == stop_words("english") | {"tree"}
+    assert stop_words(str(odd)) == {"wood"}  # a file of this name is one list
+    with pytest.raises((DataError, UsageError), match="no.txt"):
+        stop_words(f"{own},no.txt")
+
+
 @pytest.mark.parametrize(
     ("name", "package"),
     [("stemmer", "snowballstemmer"), ("stop_words", "stop_words"), ("lemmas", "simplemma")],
@@ -315,7 +330,8 @@ def test_a_missing_package_is_named(
 @pytest.fixture
 def tokenizer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     (tmp_path / "mycut.py").write_text(
-        "def cut(text):\n    return text.split()\ndef wrong(text):\n    return text\nnothing = 1\n"
+        "import re\ndef cut(text):\n    return text.split()\ndef wrong(text):\n    return text\n"
+        "def ends(text):\n    return re.findall(r' |\\w+|[\\n]+-h\\n|\\n+', text)\nnothing = 1\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     yield "mycut:cut"
@@ -331,6 +347,29 @@ def test_a_tokenizer_is_imported_only_if_it_is_trusted(texts: Path, tokenizer: s
     assert "York;" in corpus_of(texts, tokenizer=tokenizer)
     with pytest.raises(UsageError, match="code that a config file or a run names"):
         corpus_of(texts, tokenizer="mycut:wrong")
+
+
+@pytest.mark.usefixtures("tokenizer")
+def test_line_ends_that_a_tokenizer_returns_are_no_words(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "oak tree\\n\\n\\n-h\\nleaf"}\n')
+    trust.trust({"tokenizer": "mycut:ends"})
+    assert set(read_corpus(Source(path, tokenizer="mycut:ends")).vocab) == {
+        *("oak", " ", "tree", "-h", "leaf")
+    }
+
+
+@pytest.mark.usefixtures("untrusting")
+def test_a_tokenizer_of_the_current_folder_says_how_it_is_found(
+    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "besidecut.py").write_text("")
+    for name, told in (("besidecut:cut", True), ("elsewhere:cut", False)):
+        trust.trust({"tokenizer": name})
+        with pytest.raises(UsageError, match="cannot be imported") as caught:
+            corpus_of(texts, tokenizer=name)
+        assert ("with PYTHONPATH=." in str(caught.value)) is told
 
 
 @pytest.mark.usefixtures("untrusting", "tokenizer")

@@ -215,6 +215,21 @@ def test_paths_of_a_table_and_of_folders(tmp_path: Path, call: Call) -> None:
     for done in (one, two):
         assert done.code == 0, done.err
         assert [level["labels"] for level in json.loads(done.out)["levels"]] == [2, 3]
+    alone = json.loads(two.out)
+    (tmp_path / "texts" / "index.txt").write_text("bread goal")
+    assert call("fit", tmp_path / "texts", *small, "-o", "three").code == 0
+    three = call("eval", "three", "--task", "hierarchy", "--path-from-folder", "--json")
+    assert three.code == 0
+    told = f"note: 1 text in no folder of {tmp_path / 'texts'}, left out of the score: index\n"
+    assert told in three.err and "note: 1 text" not in two.err
+    rest = json.loads(three.out)
+    assert rest["n_empty"] == alone["n_empty"] == 0 and rest["n_docs"] <= 24
+    for file in (tmp_path / "texts").glob("?/*/*.txt"):
+        file.unlink()
+    (tmp_path / "texts" / "other.txt").write_text("bread goal")
+    assert call("fit", tmp_path / "texts", *small, "-o", "four", "--holdout", "none").code == 0
+    four = call("eval", "four", "--task", "hierarchy", "--path-from-folder")
+    assert four.code == 2 and "no text lies in a folder below it" in four.err
     lost = call("eval", "one", "--task", "hierarchy", "--path-field", "nowhere")
     assert lost.code == 2 and "'nowhere'" in lost.err
 

@@ -8,18 +8,27 @@ its user asks for the advice (``fit --auto``).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib.util import find_spec
-from typing import NamedTuple
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hiertopics.base.arrays import I64
 from hiertopics.base.units import many
-from hiertopics.base.visible import visible
+from hiertopics.base.visible import typed, visible
 from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.corpus.data.languages import COMMON, language_of, script_of, unparted
+from hiertopics.corpus.data.languages import (
+    COMMON,
+    language_of,
+    script_of,
+    unparted,
+    with_lists,
+)
 from hiertopics.corpus.formats.html import INSTALL_HTML
+from hiertopics.corpus.formats.plaintexts import unread
+from hiertopics.corpus.formats.source import FOLDER, Source
 
 FIRST_WORDS = ((20, 6), (100, 12))
 """Of so many words in most documents, or with most tokens, so many must be common ones of a
@@ -52,6 +61,13 @@ EXAMPLES, LONGEST_EXAMPLE = 3, 40
 """Words or lines that an advice quotes, and the characters of a line that it quotes."""
 
 
+UNREAD = 0.5
+"""The share of the texts of a folder that are not read from which on it is advised to read all."""
+
+EFFECTS = {"suffixes": "reads all of them", "encoding": "reads them", "tokenizer": "cuts them"}
+"""What a setting does with the fault, by key; the others leave it out."""
+
+
 class Advice(NamedTuple):
     """An observation, and the entry of the ``data`` section against it; None: there is none."""
 
@@ -63,7 +79,8 @@ class Advice(NamedTuple):
         """Return both in a line."""
         if self.key is None:
             return self.what
-        return f"{self.what}; -s data.{self.key}={self.value} leaves them out"
+        does = EFFECTS.get(self.key, "leaves them out")
+        return f"{self.what}; -s {typed(f'data.{self.key}={self.value}')} {does}"
 
 
 def advise(corpus: Corpus, *, text: bool, whole_pages: bool = False) -> tuple[Advice, ...]:
@@ -74,7 +91,7 @@ def advise(corpus: Corpus, *, text: bool, whole_pages: bool = False) -> tuple[Ad
     """
     if corpus.n_docs == 0 or corpus.n_tokens == 0:
         return ()
-    if text and (script := _script(corpus)):
+    if text and (script := advise_on_script(corpus.vocab)):
         return script  # words that are no words tell nothing else
     spread = np.bincount(corpus.counts.indices, minlength=corpus.n_words)
     order = np.argsort(-spread, kind="stable")
@@ -133,9 +150,21 @@ def _repeated_lines(texts: Iterable[str], n_docs: int) -> list[str]:
     return sorted(enough, key=lambda line: -n_texts[line])
 
 
-def settings_of(advice: tuple[Advice, ...]) -> dict[str, object]:
+def settings_of(advice: tuple[Advice, ...]) -> dict[str, Any]:
     """Return the entries of the ``data`` section that follow the advice."""
     return {one.key: one.value for one in advice if one.key is not None}
+
+
+def advise_on_unread(source: Source) -> tuple[Advice, ...]:
+    """Return advice on a folder of which most texts are not read. Raises as ``texts_in``."""
+    if source.format != FOLDER or source.suffixes is not None:
+        return ()
+    found = unread(source)
+    n_unread, n_read = sum(found.texts.values()), sum(found.read.values())
+    if n_unread <= UNREAD * (n_unread + n_read):
+        return ()
+    what = f"{n_unread} of {n_unread + n_read} texts of the folder are not read"
+    return (Advice(what, "suffixes", found.suffixes),)
 
 
 def advise_on_marks(read: bool) -> tuple[Advice, ...]:
@@ -146,21 +175,27 @@ def advise_on_marks(read: bool) -> tuple[Advice, ...]:
     return (Advice(what, "markup", "text"),)
 
 
-def _script(corpus: Corpus) -> tuple[Advice, ...]:
-    """Return the advice on texts that are not cut into words."""
-    if len(unparted(corpus.vocab)) < UNPARTED_SHARE * corpus.n_words:
+def advise_on_script(vocab: Sequence[str]) -> tuple[Advice, ...]:
+    """Return the advice on raw texts that are not cut into words, by their words.
+
+    The setting is a function of a package that is installed; without it the advice names both.
+    """
+    uncut = unparted(vocab)
+    if not uncut or len(uncut) < UNPARTED_SHARE * len(vocab):
         return ()
-    script = script_of(corpus.vocab)
+    script = script_of(vocab)
     what = (
         f"the texts are in a script without blanks between words ({script.name}), so that whole "
         "sentences become words"
     )
-    example = "MODULE:FUNCTION" if script.tokenizer is None else script.tokenizer
-    told = f"{what}; -s data.tokenizer={example} cuts them"
     if script.tokenizer is None:
-        return (Advice(f"{told} (a function that returns the words of a text)"),)
+        told = "-s data.tokenizer=MODULE:FUNCTION cuts them (a function that returns the words of a"
+        return (Advice(f"{what}; {told} text)"),)
     package = script.tokenizer.partition(":")[0]
-    return (Advice(f"{told} (pip install {package}; any function that returns words does)"),)
+    if find_spec(package) is not None:
+        return (Advice(what, "tokenizer", script.tokenizer),)
+    told = f"-s data.tokenizer={script.tokenizer} cuts them (pip install {package}; any function"
+    return (Advice(f"{what}; {told} that returns words does)"),)
 
 
 def _pages(whole: bool) -> list[Advice]:
@@ -178,9 +213,9 @@ def _common_words(corpus: Corpus, order: I64) -> list[Advice]:
     advice: list[Advice] = []
     stopped: frozenset[str] = frozenset()
     if found := _stop_words(corpus, order):
-        language, what = found
-        advice.append(Advice(what, "stop_words", language))
-        stopped = frozenset(COMMON[language])
+        what = "; without these, ".join(one.what for one in found)
+        advice.append(Advice(what, "stop_words", with_lists(None, (one.language for one in found))))
+        stopped = _common_of(found)
     if corpus.n_docs < FEW_DOCS:
         return advice
     spread = np.bincount(corpus.counts.indices, minlength=corpus.n_words)
@@ -200,25 +235,50 @@ def _common_words(corpus: Corpus, order: I64) -> list[Advice]:
     return advice
 
 
-def _stop_words(corpus: Corpus, order: I64) -> tuple[str, str] | None:
-    """Return the language whose stop words lead the corpus, and a sentence; None: there is none.
+class _Leading(NamedTuple):
+    """A language whose stop words lead a corpus, and a sentence on it."""
+
+    language: str
+    what: str
+
+
+def _common_of(found: Sequence[_Leading]) -> frozenset[str]:
+    return frozenset(word for one in found for word in COMMON[one.language])
+
+
+def _stop_words(corpus: Corpus, order: I64) -> list[_Leading]:
+    """Return the languages whose stop words lead the corpus, each without those before it.
 
     order: the words, those in most documents first.
     """
     # Boilerplate may fill the first places by documents, long documents those by tokens.
     by_tokens = np.argsort(-corpus.word_counts, kind="stable")
     ranks = {"words in most documents": order, "words with most tokens": by_tokens}
+    found: list[_Leading] = []
+    while (one := _leading(corpus.vocab, ranks, _common_of(found))) is not None:
+        found.append(one)
+    return found
+
+
+def _leading(
+    vocab: Sequence[str], ranks: Mapping[str, I64], without: Collection[str]
+) -> _Leading | None:
+    """Return the language whose stop words lead the ranks; None: there is none.
+
+    ranks: words by number, the first ones first, by what a rank is called. without: words that
+    have no place in it.
+    """
     for n_first, needed in FIRST_WORDS:
-        firsts = {
-            rank: [corpus.vocab[word].lower() for word in words[:n_first]]
-            for rank, words in ranks.items()
-        }
+        firsts = {}
+        for rank, order in ranks.items():
+            words = (vocab[word].lower() for word in order)
+            firsts[rank] = list(islice((word for word in words if word not in without), n_first))
         found = {rank: language_of(words) for rank, words in firsts.items()}
         rank = max(found, key=lambda rank: len(found[rank].words))
         language, common = found[rank]
         if len(common) >= needed:
             what = f"{len(common)} of the {len(firsts[rank])} {rank} are {language} stop words"
-            return language, f"{what} ({_listed(common)})"
+            return _Leading(language, f"{what} ({_listed(common)})")
     return None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,20 +18,24 @@ from hiertopics.corpus.corpora.advising import (
     advise,
     advise_on_lines,
     advise_on_marks,
+    advise_on_script,
+    advise_on_unread,
     settings_of,
 )
 from hiertopics.corpus.corpora.section import data_section
 from hiertopics.corpus.data import Corpus, Vectors
+from hiertopics.corpus.data.languages import stop_lists, with_lists
+from hiertopics.corpus.data.pruning import Limits, prune
 from hiertopics.corpus.data.shape import marks_of, shape_of
 from hiertopics.corpus.formats.guesses import settings_found
 from hiertopics.corpus.formats.markup import MARKED
-from hiertopics.corpus.formats.plaintexts import HTML, holds
+from hiertopics.corpus.formats.plaintexts import HTML, holds, left_aside_note
 from hiertopics.corpus.formats.reading import read_counts, read_resolved, resolve
 from hiertopics.corpus.formats.records import records
 from hiertopics.corpus.formats.sidefiles import read_tags, read_vocabulary
-from hiertopics.corpus.formats.source import FOLDER, Source, names_columns
+from hiertopics.corpus.formats.source import FOLDER, Source, names_columns, refuse
 from hiertopics.corpus.formats.table import FORMATS
-from hiertopics.corpus.formats.trust import trusts
+from hiertopics.corpus.formats.trust import trust, trusts
 from hiertopics.settings.config import DataConfig
 from hiertopics.settings.layers import Overrides
 
@@ -111,39 +115,71 @@ def check(
     problems = _Problems(most)
     with _named(config) as named:
         source = replace(resolve(dataset.source_of(named)), report=problems.add)
+        limits = dataset.limits_of(named)  # refuses lists of stop words that there are not
         read = None
         with suppress(_EnoughProblemsError):
             read = _read(source, problems)
-        advice = () if read is None else _not_followed(advice_for(read, source), config)
+        advice = () if read is None else _not_followed(all_advice(read, source), config)
         auto = settings_found(source) if problems.found else settings_of(advice)
     found = [_as_given(problem, source.path, config) for problem in problems.found]
     source = replace(source, path=Path(str(config.corpus)))
     shape = {} if read is None else shape_of(read) | marks_of(read)
-    notes = () if read is None else read.notes
+    notes = () if read is None else (*read.notes, *_choice_note(read, limits))
     return CheckResult(source, tuple(found), problems.more, shape, notes, advice, tuple(auto))
 
 
+def _choice_note(read: Corpus | Vectors, limits: Limits) -> tuple[str, ...]:
+    """Return a note on the words that the settings leave; none where they leave all."""
+    if not isinstance(read, Corpus) or limits.keep_all:
+        return ()
+    left = prune(read, limits)
+    return (f"the settings leave {left.n_words} words, {left.n_tokens} tokens",)
+
+
 def _not_followed(advice: tuple[Advice, ...], config: DataConfig) -> tuple[Advice, ...]:
-    """Return the advice that the settings do not follow yet."""
-    return tuple(one for one in advice if one.key is None or not _follows(one, config))
+    """Return the advice that the settings do not follow yet; lists of stop words are added."""
+    found = (_added(one, config) if one.key == "stop_words" else one for one in advice)
+    return tuple(one for one in found if one.key is None or not _follows(one, config))
+
+
+def _added(advice: Advice, config: DataConfig) -> Advice:
+    """Return advice on stop words with the lists that are set."""
+    more = stop_lists(str(advice.value))
+    return advice._replace(value=with_lists(config.stop_words, more))
 
 
 def _follows(advice: Advice, config: DataConfig) -> bool:
     given = getattr(config, str(advice.key))
     if isinstance(given, int | float) and isinstance(advice.value, int | float):
         return given <= advice.value if advice.key == "max_df" else given >= advice.value
+    if advice.key == "stop_words":
+        return set(stop_lists(given)) == set(stop_lists(str(advice.value)))
     return bool(given == advice.value)
 
 
-def advised(data: DataConfig) -> dict[str, object]:
+def with_unread(error: DataError, data: DataConfig) -> DataError:
+    """Return the error of a corpus of too few documents with the texts that were not read."""
+    left = left_aside_note(dataset.source_of(data)) if data.from_ == FOLDER else ()
+    return DataError(error.path, "; ".join([error.what, *left]), error.line)
+
+
+def advised(
+    data: DataConfig, tell: Callable[[Advice], None] = lambda one: None
+) -> dict[str, object]:
     """Return the entries of the section that advice on its corpus sets and that it leaves out.
 
     The first ones are the delimiter and the encoding that a table needs to be read. An entry with
-    the value of its default counts as left out. Raises as ``read_corpus`` does.
+    the value of its default counts as left out. tell: is given the advice that no setting follows;
+    of that on scripts ``script_warnings`` tells. Raises as ``read_corpus`` does.
     """
     source = resolve(dataset.source_of(data))
+    source = replace(source, **(wider := settings_of(advise_on_unread(source))))
     form, corpus = _readable(source)
-    taken = form | settings_of(advice_for(corpus, replace(source, **form)))
+    advice = all_advice(corpus, replace(source, **form))
+    for one in advice:
+        if one.key is None and "data.tokenizer" not in one.what:
+            tell(one)
+    taken = wider | form | settings_of(advice)
     plain = DataConfig()
     return {key: taken[key] for key in taken if getattr(data, key) == getattr(plain, key)}
 
@@ -165,6 +201,54 @@ def _readable(source: Source) -> tuple[dict[str, Any], Corpus | Vectors]:
     return form, read_resolved(replace(source, **form))
 
 
+def all_advice(corpus: Corpus | Vectors, source: Source) -> tuple[Advice, ...]:
+    """Return the advice on a corpus: on how it is read first, then on what is read so."""
+    first = advise_on_unread(source)
+    if not first:
+        return _advice_on_words(corpus, source)
+    wider = replace(source, report=refuse, **settings_of(first))
+    try:
+        form, whole = _readable(wider)
+    except DataError:  # fit says what is wrong with the other files
+        return first
+    coded = [Advice("some of these texts are not UTF-8", key, form[key]) for key in form]
+    return (*first, *coded, *_advice_on_words(whole, replace(wider, **form)))
+
+
+def _advice_on_words(corpus: Corpus | Vectors, source: Source) -> tuple[Advice, ...]:
+    """Return the advice on a corpus; texts in a script without blanks are cut before more advice.
+
+    They are cut by an installed package that ``data.languages`` names. A pipe is read once.
+    """
+    found = advice_for(corpus, source)
+    script = tuple(one for one in found if one.key == "tokenizer")
+    if not script or not _is_there_again(source):
+        return found
+    trust(settings_of(script))
+    cut = replace(source, report=refuse, **settings_of(script))
+    try:
+        words = read_resolved(cut)
+    except UsageError as error:  # the package is there, but lacks another one
+        others = (one for one in found if one.key != "tokenizer")
+        return (*others, *(Advice(f"{one} ({error})") for one in script))
+    return (*script, *advice_for(words, cut))
+
+
+def script_warnings(vocab: Sequence[str], data: DataConfig) -> tuple[str, ...]:
+    """Return a warning on raw texts that are fitted though whole sentences are their words.
+
+    data: with its format found.
+    """
+    if data.tokenizer is not None or not FORMATS[str(data.from_)].text:
+        return ()
+    return tuple(str(one) for one in advise_on_script(vocab))
+
+
+def _is_there_again(source: Source) -> bool:
+    """Tell whether a corpus can be read once more."""
+    return source.path.is_file() or source.path.is_dir()
+
+
 def advice_for(corpus: Corpus | Vectors, source: Source) -> tuple[Advice, ...]:
     """Return the advice on a corpus that was read; there is none on shards and vectors.
 
@@ -175,9 +259,9 @@ def advice_for(corpus: Corpus | Vectors, source: Source) -> tuple[Advice, ...]:
     raw = FORMATS[str(source.format)].text
     text = raw and source.tokenizer is None
     folder = source.format == FOLDER
-    whole_pages = folder and source.html == "all" and holds(source.path, HTML)
-    marks = folder and source.markup == "all" and holds(source.path, MARKED)
-    again = raw and (source.path.is_file() or source.path.is_dir())
+    whole_pages = folder and source.html == "all" and holds(source, HTML)
+    marks = folder and source.markup == "all" and holds(source, MARKED)
+    again = raw and _is_there_again(source)
     lines = advise_on_lines((one.text for one in records(source)), corpus.n_docs) if again else ()
     found = advise(corpus, text=text, whole_pages=whole_pages)
     return (*advise_on_marks(marks), *lines, *found)

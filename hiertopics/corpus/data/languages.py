@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
@@ -104,6 +105,23 @@ def in_english(name: str) -> str | None:
     """Return the English name for a name such as ``deutsch``; None if it is unknown."""
     small = normalize("NFC", name).lower()
     return next((english for english, own in OWN_NAMES.items() if small in own), None)
+
+
+def stop_lists(given: str | None) -> list[str]:
+    """Return the languages and files that ``data.stop_words`` names, separated by commas.
+
+    A file whose own name has commas is one list.
+    """
+    if given is None:
+        return []
+    if os.path.exists(given):
+        return [given]
+    return [name for part in given.split(",") if (name := part.strip())] or [given]
+
+
+def with_lists(given: str | None, more: Iterable[str]) -> str:
+    """Return the value of ``data.stop_words`` with the lists that are set, and ``more``."""
+    return ",".join(dict.fromkeys([*stop_lists(given), *more]))
 
 
 class Script(NamedTuple):

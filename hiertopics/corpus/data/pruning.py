@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from shlex import quote
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from hiertopics.base.arrays import I64, Bools, Ints
 from hiertopics.base.errors import DataError
 from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.corpus.data.languages import language_of
+from hiertopics.corpus.data.languages import language_of, stop_lists, with_lists
 from hiertopics.corpus.data.shelf import Bags, Shelf
 
 MOST_FREQUENT, MANY = 10, 5
@@ -18,16 +19,20 @@ MOST_FREQUENT, MANY = 10, 5
 AnyBags = TypeVar("AnyBags", Corpus, Shelf)
 
 
-def notes(corpus: Bags) -> tuple[str, ...]:
-    """Warn if most of the most frequent words are stop words of a language."""
+def notes(corpus: Bags, given: str | None = None) -> tuple[str, ...]:
+    """Warn if most of the most frequent words are stop words of a language.
+
+    given: ``data.stop_words``, whose lists the advised value keeps.
+    """
     by_tokens = np.argsort(-corpus.word_counts, kind="stable")
     language, stopped = language_of([corpus.vocab[word] for word in by_tokens[:MOST_FREQUENT]])
-    if len(stopped) < MANY:
+    if len(stopped) < MANY or language in stop_lists(given):
         return ()
+    setting = quote(f"data.stop_words={with_lists(given, [language])}")
     return (
         f"{len(stopped)} of the {MOST_FREQUENT} most frequent words are stop words "
         f"({', '.join(stopped[:3])}, ...) and will lead topics; "
-        f"-s data.stop_words={language} drops them",
+        f"-s {setting} drops them",
     )
 
 

@@ -9,8 +9,16 @@ from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 from hiertopics.base.errors import DataError
-from hiertopics.corpus.formats.opening import ANY, ENCODING, MIXED, OLDER_ENCODING, rows
-from hiertopics.corpus.formats.plaintexts import is_read, texts_in
+from hiertopics.corpus.formats.opening import (
+    ANY,
+    BINARY,
+    BOTH,
+    ENCODING,
+    MIXED,
+    OLDER_ENCODING,
+    rows,
+)
+from hiertopics.corpus.formats.plaintexts import fault_of_bytes, texts_in
 from hiertopics.corpus.formats.source import FOLDER, Source
 from hiertopics.corpus.formats.tablerows import (
     DEFAULT_TEXT_FIELD,
@@ -78,11 +86,13 @@ def settings_found(source: Source) -> dict[str, Any]:
     """
     if source.format == FOLDER and source.encoding is None and source.path.is_dir():
         try:
-            texts = texts_in(source.path)
+            texts = texts_in(source)
         except DataError:
             return {}
-        read = all(is_read(path, None) for path in texts if path.is_file())
-        return {} if read else {"encoding": MIXED}
+        files = (path for path in texts if path.is_file())
+        faults = [fault for path in files if (fault := fault_of_bytes(path, None)) is not None]
+        is_legible = all(fault.what != BINARY for fault in faults)
+        return {"encoding": MIXED} if faults and is_legible else {}
     if not source.path.is_file():
         return {}
     found: dict[str, Any] = {}
@@ -94,12 +104,12 @@ def settings_found(source: Source) -> dict[str, Any]:
         mark = None if "," in header else other_delimiter(source, header)
         if mark is not None and header != source.text_field:
             found["delimiter"] = DELIMITERS[mark].strip("'")
-    if (
-        source.format in ("csv", "tsv", "lines", "paragraphs")
-        and source.encoding is None
-        and not is_read(source.path, None)
-    ):
-        found["encoding"] = OLDER_ENCODING
+    if source.format in ("csv", "tsv", "lines", "paragraphs") and source.encoding is None:
+        fault = fault_of_bytes(source.path, None)
+        if fault is not None and fault.what == BINARY:
+            return {}
+        if fault is not None:
+            found["encoding"] = MIXED if BOTH in fault.what else OLDER_ENCODING
     if (field := _text_field_found(replace(source, **found))) is not None:
         found["text_field"] = field
     return found

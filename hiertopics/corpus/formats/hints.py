@@ -10,7 +10,7 @@ from typing import Any
 
 from hiertopics.base.errors import DataError
 from hiertopics.corpus.formats.guesses import DELIMITERS, other_delimiter, sample
-from hiertopics.corpus.formats.opening import ANY, text_rows
+from hiertopics.corpus.formats.opening import ANY, BINARY, text_rows
 from hiertopics.corpus.formats.source import Source
 from hiertopics.corpus.formats.tablerows import (
     DEFAULT_TEXT_FIELD,
@@ -89,6 +89,8 @@ def _encoding_hint(source: Source, line: int | None) -> str:
         for _ in islice(text_rows(source), PEEKED):
             pass
     except DataError as error:
+        if error.what == BINARY:
+            return f"; it {BINARY}"
         return f"; line {error.line} is {error.what}"
     return ""
 

@@ -46,17 +46,13 @@ def label_paths_of_column(
 
 
 def label_paths_of_names(path: Path, names: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the folders below ``path`` that each document's file lies in.
+    """Return the folders below ``path`` that each document's file lies in; () for none.
 
-    names: the paths of the files from there. Raises DataError for a file in no folder.
+    names: the paths of the files from there. Raises DataError where no file lies in a folder.
     """
-    found = []
-    for name in names:
-        *folders, _ = name.split("/")
-        if not folders:
-            what = f"the file {shown(name)} lies in no folder below it, so it has no label path"
-            raise DataError(path, what)
-        found.append(tuple(folders))
+    found = [tuple(name.split("/")[:-1]) for name in names]
+    if not any(found):
+        raise DataError(path, "no text lies in a folder below it, so none has a label path")
     return found
 
 

@@ -15,7 +15,7 @@ import lzma
 import os
 import zlib
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -46,8 +46,17 @@ MIXED = f"utf-8,{OLDER_ENCODING}"
 ANY = "utf-8,latin-1"
 """The value of data.encoding that reads lines of any bytes."""
 CONVERT = "convert it first"
-ENCODING = f"name its encoding, as -s data.encoding={OLDER_ENCODING}, or {CONVERT}"
+NAMING = "name its encoding, as -s data.encoding="
+ENCODING = f"{NAMING}{OLDER_ENCODING}, or {CONVERT}"
 """What to do about a raw text in another encoding than the settings say."""
+BOTH = f"{NAMING}{MIXED}, which reads each line in the first that fits, or {CONVERT}"
+"""The same for a text that is UTF-8 in other lines."""
+
+BINARY = "is a binary file, no text"
+CONTROLS = bytes({*range(32), 127} - {*b"\b\t\n\v\f\r\x1b"})
+"""Bytes of control characters that stand in no texts."""
+MANY_CONTROLS = 0.02
+"""The share of them from which on bytes are no text; it is a tenth in random bytes."""
 
 Block = tuple[int, bytes]
 
@@ -246,14 +255,46 @@ def decoded_lines(
 ) -> Generator[str, None, None]:
     """Yield the lines of blocks as ``lines`` does."""
     names = decoders(encoding)
+    looked = advice != ENCODING
     for number, block in blocks:
         try:
             text = block.decode(names[0])
         except UnicodeDecodeError:
+            if not looked:
+                advice, looked = _advice_on(path, names), True
             for line, raw in enumerate(block[:-1].split(b"\n"), number):
                 yield decoded_line(path, raw, line, report, names, advice)
         else:
             yield from text[:-1].split("\n")
+
+
+def _advice_on(path: Path, names: Sequence[str]) -> str:
+    """Return what to do about a raw text of which some lines are in no encoding of ``names``.
+
+    Raises DataError for a binary file.
+    """
+    if not path.is_file():  # a pipe cannot be read again
+        return ENCODING
+    if is_binary(path):
+        raise DataError(path, BINARY)
+    return BOTH if names == UTF8 and _has_utf8(path) else ENCODING
+
+
+def is_binary(path: Path) -> bool:
+    """Tell whether the beginning of a file, unpacked, is no text in any encoding of bytes."""
+    with opened(path) as file:
+        head = file.read(BLOCK_BYTES)
+    return len(head) - len(head.translate(None, CONTROLS)) > MANY_CONTROLS * len(head)
+
+
+def _has_utf8(path: Path) -> bool:
+    """Tell whether a line of a file has letters beyond ASCII in UTF-8."""
+    for _, block in blocks(path):
+        for line in () if block.isascii() else block.split(b"\n"):
+            with suppress(UnicodeDecodeError):
+                if not line.decode().isascii():
+                    return True
+    return False
 
 
 UTF8 = ("utf-8",)

@@ -13,7 +13,7 @@ from hiertopics.base.visible import in_letters
 from hiertopics.corpus.formats.counting import shown
 from hiertopics.corpus.formats.html import main_text_of_html, text_of_html
 from hiertopics.corpus.formats.markup import MARKED
-from hiertopics.corpus.formats.opening import ENCODING, MIXED, lines, text_rows
+from hiertopics.corpus.formats.opening import BINARY, ENCODING, MIXED, NAMING, lines, text_rows
 from hiertopics.corpus.formats.source import FOLDER, Source
 
 HTML = (".html", ".htm")
@@ -44,7 +44,7 @@ class Record(NamedTuple):
 
 def _folder(source: Source) -> Iterator[Record]:
     _refuse_fields(source, "a folder of text files")
-    found = {path.relative_to(source.path).as_posix(): path for path in texts_in(source.path)}
+    found = {path.relative_to(source.path).as_posix(): path for path in texts_in(source)}
     text_of_page = main_text_of_html if source.html == "main" else text_of_html
     text_of = dict.fromkeys(HTML, text_of_page) | (MARKED if source.markup == "text" else {})
     names = sorted(found)
@@ -64,30 +64,43 @@ def _folder(source: Source) -> Iterator[Record]:
 def _of_all_files(
     error: DataError, source: Source, paths: Sequence[Path], n_files: int
 ) -> DataError:
-    """Return the error of a file in another encoding with the number of such files of a folder.
+    """Return the error of a file whose bytes are no text with the number of such files of a folder.
 
-    paths: the file, and those after it; the files before it are in the encoding.
+    paths: the file, and those after it; the files before it are in the encoding. Binary files are
+    told before those in another encoding.
     """
-    fault, ends, _ = error.what.partition(f"; {ENCODING}")
-    if not ends:
+    if not _is_of_bytes(error):
         return error
     first, *later = paths
-    others = [path for path in later if path.is_file() and not is_read(path, source.encoding)]
-    misread = [path.relative_to(source.path).as_posix() for path in (first, *others)]
-    few = ", ".join(map(shown, misread[:NAMED])) + ", ..." * (len(misread) > NAMED)
-    told = f"{len(misread)} of {n_files} files are like this: {few}"
+    faults = {first: error}
+    for path in later:
+        if path.is_file() and (fault := fault_of_bytes(path, source.encoding)) is not None:
+            faults[path] = fault
+    binary = {path: fault for path, fault in faults.items() if fault.what == BINARY}
+    alike = binary or faults
+    names = [path.relative_to(source.path).as_posix() for path in alike]
+    few = ", ".join(map(shown, names[:NAMED])) + ", ..." * (len(names) > NAMED)
+    told = f"{len(names)} of {n_files} files are like this: {few}"
+    path, fault = next(iter(alike.items()))
+    if binary:
+        return DataError(path, f"{BINARY}; {told}; take them out of the folder")
     how = f"-s data.encoding={MIXED} reads both encodings" if source.encoding is None else ENCODING
-    return DataError(error.path, f"{fault}; {told}; {how}", error.line)
+    what = fault.what.partition(f"; {NAMING}")[0]
+    return DataError(path, f"{what}; {told}; {how}", fault.line)
 
 
-def is_read(path: Path, encoding: str | None) -> bool:
-    """Return whether a file has this encoding; one with another fault counts as read."""
+def fault_of_bytes(path: Path, encoding: str | None) -> DataError | None:
+    """Return the error of a file that is binary or has another encoding; None for other faults."""
     try:
         for _ in lines(path, encoding=encoding, advice=ENCODING):
             pass
     except DataError as error:
-        return ENCODING not in error.what
-    return True
+        return error if _is_of_bytes(error) else None
+    return None
+
+
+def _is_of_bytes(error: DataError) -> bool:
+    return error.what == BINARY or NAMING in error.what
 
 
 def _refuse_fields(source: Source, what: str) -> None:
@@ -120,43 +133,83 @@ PLAIN = {FOLDER: _folder, "lines": _line_records, "paragraphs": _paragraph_recor
 """Forms without fields, and what reads them."""
 
 
-def holds(folder: Path, suffixes: Collection[str]) -> bool:
+def holds(source: Source, suffixes: Collection[str]) -> bool:
     """Tell whether a document of a folder has one of the suffixes. Raises as ``texts_in``."""
-    return any(path.suffix in suffixes for path in texts_in(folder))
+    return any(path.suffix in suffixes for path in texts_in(source))
 
 
-def texts_in(folder: Path) -> list[Path]:
-    """Return the texts: all .txt files, or where there are none those of the other SUFFIXES.
+def texts_in(source: Source) -> list[Path]:
+    """Return the texts of a folder: the files with the suffixes of the source.
 
+    If it has none, these are all .txt files, or where there are none those of the other SUFFIXES.
     A run in the folder, which fits write there, holds none. Raises DataError where there are none.
     """
+    folder, wanted = source.path, _wanted(source)
     runs = _runs_in(folder)
-    for suffixes in SUFFIXES:
+    for suffixes in wanted:
         found = [path for suffix in suffixes for path in folder.rglob(f"*{suffix}")]
-        texts = [path for path in found if runs.isdisjoint(path.parents)]
+        texts = [path for path in dict.fromkeys(found) if runs.isdisjoint(path.parents)]
         if texts:
             return texts
     others = Counter(path.suffix for path in folder.rglob("*") if path.is_file())
     told = ", ".join(f"{count} {suffix or 'without suffix'}" for suffix, count in others.items())
-    wanted = " ".join(suffix for suffixes in SUFFIXES for suffix in suffixes)
-    raise DataError(folder, f"holds no documents: no {wanted}" + f", but {told}" * bool(told))
+    named = " ".join(suffix for suffixes in wanted for suffix in suffixes)
+    raise DataError(folder, f"holds no documents: no {named}" + f", but {told}" * bool(told))
+
+
+def _wanted(source: Source) -> Sequence[Sequence[str]]:
+    """Return groups of suffixes, of which the first one counts that a file has."""
+    if source.suffixes is None:
+        return SUFFIXES
+    return ([suffix.strip() for suffix in source.suffixes.split(",")],)
 
 
 def _runs_in(folder: Path) -> set[Path]:
     return {lock.parent for lock in folder.rglob(".lock") if (lock.parent / "checkpoints").is_dir()}
 
 
-def left_aside_note(folder: Path) -> tuple[str, ...]:
-    """Return a note on files of a folder that could be documents and are not read."""
-    texts, runs = set(texts_in(folder)), _runs_in(folder)
+class Unread(NamedTuple):
+    """The files of a folder that are read, and those that are not and could hold documents.
+
+    Both are numbers of files by their suffix.
+    """
+
+    read: Mapping[str, int]
+    left: Mapping[str, int]
+
+    @property
+    def texts(self) -> Mapping[str, int]:
+        """The files with suffixes of texts among those that are not read."""
+        return {suffix: self.left[suffix] for suffix in self.left if suffix not in NOT_READ}
+
+    @property
+    def suffixes(self) -> str:
+        """The value of ``data.suffixes`` that reads all texts, the commonest suffix first."""
+        counts = Counter(self.read) + Counter(self.texts)
+        return ",".join(suffix for suffix, _ in counts.most_common())
+
+
+def unread(source: Source) -> Unread:
+    """Return which files of a folder are read, and which are not. Raises as ``texts_in``."""
+    texts, runs = set(texts_in(source)), _runs_in(source.path)
     could_be = {*(suffix for suffixes in SUFFIXES for suffix in suffixes), *NOT_READ}
-    others = Counter(
+    left = Counter(
         path.suffix
-        for path in sorted(folder.rglob("*"))
+        for path in sorted(source.path.rglob("*"))
         if path.suffix in could_be and path not in texts and runs.isdisjoint(path.parents)
     )
-    if not others:
+    return Unread(Counter(path.suffix for path in texts), left)
+
+
+def left_aside_note(source: Source) -> tuple[str, ...]:
+    """Return a note on files of a folder that could be documents and are not read.
+
+    There is none where the source names the suffixes.
+    """
+    found = unread(source)
+    if source.suffixes is not None or not found.left:
         return ()
-    read = " ".join(sorted({path.suffix for path in texts}))
-    told = ", ".join(f"{count} {suffix}" for suffix, count in others.items())
-    return (f"only the {read} files of the folder are read, not {told}",)
+    read = " ".join(sorted(found.read))
+    told = ", ".join(f"{count} {suffix}" for suffix, count in found.left.items())
+    how = f"; -s data.suffixes={found.suffixes} reads all texts" * bool(found.texts)
+    return (f"only the {read} files of the folder are read, not {told}{how}",)

@@ -12,7 +12,7 @@ from hiertopics.base.errors import DataError
 PACKED = (".gz", ".xz")
 FIELDS = ("text_field", "id_field", "group_field", "label_field")
 """The fields of a Source that serve raw text only."""
-FORM = ("delimiter", "encoding", "html", "markup")
+FORM = ("delimiter", "encoding", "suffixes", "html", "markup")
 """Fields of a Source that describe the file of a raw text."""
 WORDING = (
     *("lowercase", "token_pattern", "ngram_range", "stemmer", "lemmas", "stop_lemmas"),
@@ -48,8 +48,9 @@ class Source:
     A number as one of FIELDS is a column, counted from 0, of a file without header. delimiter:
     the letter between the columns of a csv file, or ``tab``. encoding: that of a raw text, or
     several apart by commas; the first one that fits reads a line. None is UTF-8.
-    html: the text of a page that is read, ``all`` of it or its ``main`` part alone. markup: what
-    is read of a .md or .rst file, ``all`` of it or its ``text`` alone.
+    suffixes: those of the files of a folder that are read, apart by commas; None: see
+    ``plaintexts.texts_in``. html: the text of a page that is read, ``all`` of it or its ``main``
+    part alone. markup: what is read of a .md or .rst file, ``all`` of it or its ``text`` alone.
     label_column: the column of classes in a dense table, by name or by number, a negative one
     from the end. layer: the layer of an h5ad file that holds the counts, ``X`` for the matrix
     itself.
@@ -71,6 +72,7 @@ class Source:
     label_field: str | None = None
     delimiter: str | None = None
     encoding: str | None = None
+    suffixes: str | None = None
     html: str = "all"
     markup: str = "all"
     label_column: str | None = None

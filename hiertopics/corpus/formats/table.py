@@ -7,14 +7,16 @@ a ``Format``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from hiertopics.base.errors import UsageError
+from hiertopics.base.errors import DataError, UsageError
 from hiertopics.base.plugins import PluginTable
+from hiertopics.corpus.formats.opening import BINARY, is_binary
 from hiertopics.corpus.formats.source import FOLDER, Source, unpacked
 
 if TYPE_CHECKING:
@@ -143,6 +145,14 @@ def format_of(path: Path, wanted: str | None = None) -> str:
     for format_name, form in FORMATS.items():
         if any(fnmatchcase(name, pattern) for pattern in form.patterns):
             return format_name
+    told = f", and it {BINARY}" * _is_known_as_binary(path)
     raise UsageError(
-        f"{path}: no format goes by that name; name the format, one of {', '.join(FORMATS)}"
+        f"{path}: no format goes by that name{told}; name the format, one of {', '.join(FORMATS)}"
     )
+
+
+def _is_known_as_binary(path: Path) -> bool:
+    """Tell whether a file is there, can be read and is binary; a pipe is not looked into."""
+    with suppress(DataError):
+        return path.is_file() and is_binary(path)
+    return False

@@ -11,14 +11,14 @@ import csv
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from hiertopics.base.errors import DataError, UsageError
 from hiertopics.corpus.formats import parquet
 from hiertopics.corpus.formats.counting import listed, shown, whole_number
-from hiertopics.corpus.formats.opening import text_rows
+from hiertopics.corpus.formats.opening import BINARY, text_rows
 from hiertopics.corpus.formats.source import Source
 
 JSON = (str, int, float, list, dict, type(None))
@@ -39,10 +39,18 @@ class LackingFieldError(DataError):
     """A row or a header lacks a field that is asked for. values: those there, of a header None."""
 
     def __init__(
-        self, source: Source, field: str, values: Mapping[str, Any], line: int | None
+        self,
+        source: Source,
+        field: str,
+        values: Mapping[str, Any],
+        line: int | None,
+        first: Sequence[str] = (),
     ) -> None:
+        """``first``: the cells of the first line, where fields are numbers of columns."""
         near = get_close_matches(field, list(values), n=1)
-        meant = f"; did you mean {near[0]!r}?" if near else ""
+        meant = f"; did you mean {near[0]!r}?" if near and not first else ""
+        if first:
+            meant = f"; the first line holds {listed(first)}"
         what = f"no field {field!r}; there are {listed(list(values)) or 'none'}{meant}"
         super().__init__(source.path, what, line)
         self.field, self.values = field, values
@@ -195,7 +203,13 @@ def rows_of_lines(
     for number, cells in lines:
         if not header:
             header = [str(column) for column in range(len(cells))] if any(numbered) else cells
-            _check_header(source, header, number, require)
+            try:
+                _check_header(source, header, number, require)
+            except LackingFieldError as error:
+                if not any(numbered):
+                    raise
+                lacking = error.field, error.values, number, cells
+                raise LackingFieldError(source, *lacking) from error
             if not any(numbered):
                 continue
         if len(cells) != len(header):
@@ -237,7 +251,7 @@ def table_lines(source: Source) -> Iterator[tuple[int, list[str]]]:
     try:
         first = next(table, None)
     except DataError as error:
-        raise FirstLineError(error) from error
+        raise error if error.what == BINARY else FirstLineError(error) from error
     if first is not None:
         yield first
         yield from table

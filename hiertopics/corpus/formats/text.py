@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -17,9 +18,17 @@ from hiertopics.corpus.formats.plaintexts import left_aside_note
 from hiertopics.corpus.formats.records import is_missing, records
 from hiertopics.corpus.formats.sidefiles import TagTable, encodes
 from hiertopics.corpus.formats.source import FOLDER, Source
-from hiertopics.corpus.formats.words import Cut, analyser, count_vectorizer, cutter, find_phrases
+from hiertopics.corpus.formats.words import (
+    Cut,
+    analyser,
+    count_vectorizer,
+    cutter,
+    drops_stop_words,
+    find_phrases,
+)
 
 HELD_PAIRS = 1 << 16
+LETTER = re.compile(r"\w")
 
 
 def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
@@ -33,11 +42,12 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
     snippets: list[str] = []
     groups, labels, metadata = TagTable(), TagTable(), Metadata()
     named_by: str | None = None
-    n_missing = 0
+    n_missing, has_letters = 0, False
 
     def texts() -> Iterator[str]:
-        nonlocal named_by, n_missing
+        nonlocal named_by, n_missing, has_letters
         for record in records(source):
+            has_letters = has_letters or LETTER.search(record.text) is not None
             named_by = record.named_by
             n_missing += record.missing
             if record.doc_id is not None:
@@ -51,7 +61,7 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
     try:
         counts = vectorizer.fit_transform(texts())
     except ValueError as error:  # what the vectorizer says of an empty vocabulary
-        what = f"no words in {len(groups)} documents" if groups else "holds no documents"
+        what = _without_words(source, len(groups), has_letters) if groups else "holds no documents"
         raise DataError(source.path, what) from error
     columns = metadata.tags()
     names = tuple(doc_ids) if doc_ids else None
@@ -76,8 +86,9 @@ def draft(source: Source, vocab: tuple[str, ...] | None, into: CorpusDraft) -> C
     groups, labels = TagTable(), TagTable()
     held = _DocumentBuffer(into)
     named_by: str | None = None
-    n_missing = 0
+    n_missing, has_letters = 0, False
     for record in records(source):
+        has_letters = has_letters or LETTER.search(record.text) is not None
         named_by = record.named_by
         n_missing += record.missing
         if record.doc_id is not None:
@@ -91,7 +102,7 @@ def draft(source: Source, vocab: tuple[str, ...] | None, into: CorpusDraft) -> C
             held.add({numbers[word]: n for word, n in words.items() if word in numbers})
     held.flush()
     if into.n_docs and not numbers:
-        raise DataError(source.path, f"no words in {into.n_docs} documents")
+        raise DataError(source.path, _without_words(source, into.n_docs, has_letters))
     order = sorted(numbers) if vocab is None else vocab
     place = np.empty(len(numbers), np.int64)
     place[[numbers[word] for word in order]] = np.arange(len(numbers))
@@ -105,19 +116,30 @@ def draft(source: Source, vocab: tuple[str, ...] | None, into: CorpusDraft) -> C
     )
 
 
+def _without_words(source: Source, n_docs: int, has_letters: bool) -> str:
+    """Return the fault of texts without a word, and the pattern where it drops their letters."""
+    what = f"no words in {n_docs} documents"
+    if not has_letters or source.tokenizer is not None or drops_stop_words(source):
+        return what
+    if source.token_pattern is None:
+        return f"{what}: a word has two letters or digits; -s 'data.token_pattern=\\w+' takes one"
+    return f"{what}: data.token_pattern {source.token_pattern!r} matches nothing in them"
+
+
 def _notes(
     source: Source | None, named_by: str | None, n_missing: int, n_docs: int
 ) -> tuple[str, ...]:
     """Return a reader's notes on texts. source: None where they come from no file."""
     notes = []
+    is_lines = source is not None and source.format == "lines"
     if named_by is not None:
         other = "(data.id_field takes another)"
         notes.append(f"documents are called by the field {named_by!r} {other}")
     if n_missing:
-        why = "(an empty cell, NaN or null)"
+        why = "(a blank line)" if is_lines else "(an empty cell, NaN or null)"
         notes.append(f"{n_missing} of {n_docs} documents have no text {why}")
     if source is not None and source.format == FOLDER:
-        notes += left_aside_note(source.path)
+        notes = [*left_aside_note(source), *notes]
     return tuple(notes)
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from hiertopics.base.errors import DataError, UsageError, optional
-from hiertopics.corpus.data.languages import COMMON, in_english
+from hiertopics.corpus.data.languages import COMMON, in_english, stop_lists
 from hiertopics.corpus.formats.source import Source
 from hiertopics.corpus.formats.trust import require_trusted
 
@@ -158,10 +158,15 @@ class JoinedWords(Container[Pair]):
         return isinstance(pair, tuple) and all(pair) and JOINED.join(pair) in self._joined
 
 
-def stop_words(name: str | None) -> frozenset[str]:
-    """Return the words of ``data.stop_words``; raises UsageError or DataError for no such list."""
-    if name is None:
-        return frozenset()
+def stop_words(names: str | None) -> frozenset[str]:
+    """Return the words of ``data.stop_words``, of all its lists.
+
+    Raises UsageError or DataError for a list that there is not.
+    """
+    return frozenset[str]().union(*map(_words_of_list, stop_lists(names)))
+
+
+def _words_of_list(name: str) -> frozenset[str]:
     if name == ENGLISH:
         from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # slow to import
 
@@ -262,7 +267,10 @@ def _tokenizer(name: str) -> Cut:
         words = function(text)
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
             raise UsageError(f"data.tokenizer: {name} must return a list of words for a text")
-        return words
+        # Some return line ends as words, or within them, which no word of a vocabulary may hold.
+        if not any("\n" in word for word in words):
+            return words
+        return [part for word in words for part in (word.split() if "\n" in word else [word])]
 
     return cut
 
@@ -275,7 +283,10 @@ def _function(name: str) -> Callable[[str], Any]:
     try:
         function = getattr(import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
-        raise UsageError(f"data.tokenizer: {name} cannot be imported ({error})") from error
+        how = ""
+        if Path(f"{module.partition('.')[0]}.py").is_file():
+            how = "; with PYTHONPATH=. Python finds modules of the current folder"
+        raise UsageError(f"data.tokenizer: {name} cannot be imported ({error}){how}") from error
     if not callable(function):
         raise UsageError(f"data.tokenizer: {name} is no function")
     found: Callable[[str], Any] = function

@@ -15,8 +15,9 @@ import numpy as np
 from scipy import sparse
 
 from hiertopics.base import seeds
-from hiertopics.base.arrays import F64, I64
+from hiertopics.base.arrays import F64, I64, Bools
 from hiertopics.base.errors import HiertopicsError, UsageError
+from hiertopics.base.units import many
 from hiertopics.base.visible import visible
 from hiertopics.corpus.data import Vectors, by_branch, in_memory
 from hiertopics.corpus.data.agreement import Level, Triplets, levels, mixed_branches, torn_labels
@@ -47,6 +48,9 @@ FOLDS = 20
 SINGULAR_VECTORS = 100
 MOST_LINKED = 20_000
 """Documents up to which they are linked: all distances between them are held, 8 bytes each."""
+
+NAMED = 3
+"""Documents without a label path that a note names."""
 
 WORDS = 5
 """Words by which a branch is called."""
@@ -100,7 +104,8 @@ def score(request: Request, options: HierarchyOptions) -> TaskResult:
         raise UsageError(f"{run.path} has a tree of one node: no document is apart from another")
     require_order(run.tree, options.words_by)
     given, source = _label_paths(run, options)
-    documents = _documents(request, options)
+    has_path = np.array([bool(path) for path in given])
+    documents = _documents(request, options, has_path)
     n_docs, n_branches = len(documents.rows), len(documents.shares.branches)
     if n_docs < n_branches:
         raise UsageError(
@@ -152,7 +157,12 @@ def _label_paths(run: RunDir, options: HierarchyOptions) -> tuple[list[tuple[str
         if not corpus.is_dir():
             raise UsageError(f"{corpus} is no folder of texts; --paths FILE gives label paths")
         names = read_original(run).whole.doc_ids or ()
-        return label_paths_of_names(corpus, names), str(corpus)
+        found = label_paths_of_names(corpus, names)
+        outside = [name for name, path in zip(names, found, strict=True) if not path]
+        if outside:
+            what = f"{many(len(outside), 'text')} in no folder of {corpus}, left out of the score"
+            print(f"note: {what}: {visible(', '.join(outside[:NAMED]))}", file=sys.stderr)
+        return found, str(corpus)
     path = find_paths(corpus) if options.paths is None else Path(options.paths)
     if path is None:
         raise UsageError(
@@ -162,8 +172,11 @@ def _label_paths(run: RunDir, options: HierarchyOptions) -> tuple[list[tuple[str
     return read_label_paths(path, options.separator, n_docs, corpus), str(path)
 
 
-def _documents(request: Request, options: HierarchyOptions) -> _Documents:
-    """Return the documents with a token, and where they lie."""
+def _documents(request: Request, options: HierarchyOptions, has_path: Bools) -> _Documents:
+    """Return the documents with a token and a label path, and where they lie.
+
+    has_path: bool [n_docs of the corpus].
+    """
     run, split = request.run, request.run.split
     lengths: Any
     if options.heldout:
@@ -181,7 +194,8 @@ def _documents(request: Request, options: HierarchyOptions) -> _Documents:
         counts, problem = _training_counts(run)
         if lengths is None:
             lengths = np.ones(len(rows)) if counts is None else counts.sum(axis=1)
-    full = np.flatnonzero(np.asarray(lengths) > 0)
+    is_full = np.asarray(lengths) > 0
+    full = np.flatnonzero(is_full & has_path[rows])
     shown = run.tree.shown
     own = sparse.csr_array(sparse.csr_array(theta)[full])
     flat = TreeShares(
@@ -196,7 +210,7 @@ def _documents(request: Request, options: HierarchyOptions) -> _Documents:
         np.asarray(rows)[full],
         None if counts is None else sparse.csr_array(counts[full]),
         problem,
-        len(rows) - len(full),
+        int((~is_full).sum()),
     )
 
 
