@@ -160,14 +160,18 @@ def _put_trend(
     """Write a line of bars over time for each topic of the first level."""
     from hiertopics.views.bycolumn import by_column, first_level, is_few
     from hiertopics.views.render import FEW_DOCUMENTS
-    from hiertopics.views.shares import FEW_BAR, to_trend_table
+    from hiertopics.views.shares import FEW_BAR, drawn_values, to_trend_table
 
     with going_on("counting"):
         rows = by_column(run, by, first_level(run), sides, seed, words_by, intervals=False)
     put_table(to_trend_table(rows))
-    few = {row["value"] for row in rows if is_few(row)}
+    drawn, of_values = drawn_values(rows), {row["value"]: row for row in rows}
+    if drawn.told:
+        tell(drawn.told)
+    shown = drawn.of(list(of_values))
+    few = [value for value in shown if is_few(of_values[value])]
     if few:
-        n_values = len({row["value"] for row in rows})
+        n_values = len(shown)
         limit = f"fewer than {FEW_DOCUMENTS} documents"
         tell(f"{len(few)} of {n_values} values have {limit} ({FEW_BAR})")
     tell(

@@ -17,8 +17,9 @@ from scipy import sparse
 
 from hiertopics.base.arrays import I64
 from hiertopics.base.errors import DataError, UsageError
+from hiertopics.base.saying import note
 from hiertopics.corpus.data import ROOT, Tags, Tree
-from hiertopics.corpus.data.columns import axis_of, is_time
+from hiertopics.corpus.data.columns import Drawn, axis_of, drawn_part, is_time
 from hiertopics.corpus.data.treeshares import main_topics
 from hiertopics.corpus.formats.opening import require_file
 from hiertopics.corpus.formats.records import column_of, table_form
@@ -86,10 +87,13 @@ def side_remarks(run: RunDir, sides: Mapping[str, Path | None]) -> dict[int, lis
         counts = (passing.T @ tags.members.astype(np.int64)).toarray()
         single = int(np.diff(tags.members.indptr).max(initial=0)) <= 1
         is_whole, over_time = single and len(tags.names) <= N_BINS, is_time(tags)
+        drawn = drawn_part(tags.names, np.asarray(tags.members.sum(axis=0), int).ravel().tolist())
+        if is_whole and over_time and drawn.told:
+            note(f"column {name!r}: {drawn.told}")
         for node in remarks:
             _, line, value = _most_common(name, counts[node], tags.names)
             if is_whole:
-                _, bars, value = _histogram(name, counts[node], tags.names)
+                _, bars, value = _histogram(name, counts[node], tags.names, drawn)
                 line = bars if over_time else line
             remarks[node].append((name, line, value))
     return remarks
@@ -161,11 +165,11 @@ def _most_common(name: str, counts: I64, names: Sequence[str]) -> Said:
     return name, line, [[names[place], int(counts[place])] for place in top]
 
 
-def _histogram(name: str, counts: I64, names: Sequence[str]) -> Said:
-    high = max(int(counts.max(initial=0)), 1)
-    own = dict(zip(names, counts.tolist(), strict=True))
-    heights = [own.get(name, 0) for name in axis_of(names)]
+def _histogram(name: str, counts: I64, names: Sequence[str], drawn: Drawn) -> Said:
+    high = max(int(counts[drawn.first : drawn.end].max(initial=0)), 1)
+    own, shown = dict(zip(names, counts.tolist(), strict=True)), drawn.of(names)
+    heights = [own.get(name, 0) for name in axis_of(shown)]
     bars = "".join(" " if n == 0 else BARS[(n * len(BARS) - 1) // high] for n in heights)
-    line = f"{names[0]} |{bars}| {names[-1]}, at most {high}" if names else ""
+    line = f"{shown[0]} |{bars}| {shown[-1]}, at most {high}" if shown else ""
     value = [[value, int(n)] for value, n in zip(names, counts, strict=True)]
     return name, line, value

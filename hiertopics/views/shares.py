@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from hiertopics.corpus.data.columns import axis_of
+from hiertopics.corpus.data.columns import Drawn, axis_of, drawn_part
 from hiertopics.views.bycolumn import is_few
 from hiertopics.views.remarks import BARS
 from hiertopics.views.render.records import Grid, Row, to_table
@@ -39,7 +39,9 @@ def to_trend_table(rows: Sequence[Row]) -> Grid:
     lines, heads = [], ("over time", "first", "last")
     for _, group in groupby(rows, key=lambda row: row["id"]):
         own = list(group)
+        drawn = drawn_values(own)
         points = [_Point(r["value"], r["of"], r["share"], is_few(r)) for r in own]
+        points = points[drawn.first : drawn.end]
         told = [point for point in points if point.share is not None and not point.is_few]
         told = told or [point for point in points if point.share is not None]
         if not told:
@@ -59,6 +61,15 @@ def to_trend_table(rows: Sequence[Row]) -> Grid:
     # The blank at the end keeps the columns of the first and the last value apart if they are one.
     columns = ("id", "topic", heads[0], f"in {heads[1]}", "largest", f"in {heads[2]} ")
     return to_table(lines, columns, right=(columns[3], columns[5]))
+
+
+def drawn_values(rows: Sequence[Row]) -> Drawn:
+    """Return which values of a column of time are drawn, and what is said of the others.
+
+    rows: by topic and value, all values of the first topic first.
+    """
+    n_docs = {str(row["value"]): int(row["of"]) for row in rows}
+    return drawn_part(list(n_docs), list(n_docs.values()))
 
 
 def _bars(points: Sequence[_Point], most: float) -> str:

@@ -122,6 +122,29 @@ def test_bars_say_how_they_count_the_documents_of_a_topic(
     assert seen == {True, False}
 
 
+def test_a_few_documents_far_from_all_others_are_not_drawn_and_named(
+    finished: Callable[..., Path], show: Show, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In no chart; the table of documents has them, and finds them by their year."""
+    monkeypatch.setattr("hiertopics.corpus.data.columns.OUTLYING", 0.2, raising=False)
+    values = ["1970"] * 3 + ["1990"] * 10 + ["1991"] * 10 + ["1992"] * 7
+    (tmp_path / "years").write_text("".join(f"{value}\n" for value in values))
+    page, sides = tmp_path / "page.html", [f"year={tmp_path / 'years'}"]
+    hiertopics.report(finished("nhdp-variational"), output=page, sides=sides)
+    (column,) = data_of(page)["columns"]
+    assert column["axis"] == ["1990", "1991", "1992"] and column["values"][0] == "1970"
+    told = column["not_drawn"]
+    assert re.fullmatch(r"[123] documents? before 1990 (is|are) not drawn", told)
+    for address, marks in (("", "rect.part"), ("t0", "rect")):
+        opened = show(page, address=address)
+        drawing = opened.page.locator("#detail .chart svg").first
+        assert {year for _, year in drawing.locator(marks).evaluate_all(GAPS)} == {*column["axis"]}
+        assert opened.page.locator("#detail .hint", has_text=f"{told}.").count() == 1
+    opened.go("documents")
+    options = opened.page.locator(".filters select").nth(1).locator("option")
+    assert any(text.startswith("1970 (") for text in options.all_inner_texts())
+
+
 GAPS = """bars => bars.map(bar => [Math.round(bar.getBBox().x + bar.getBBox().width / 2),
   bar.querySelector("title").textContent.slice(0, 4)])"""
 

@@ -117,6 +117,12 @@ def test_halves_of_a_column_end_at_a_value() -> None:
     assert "first grows from 10% (2000) to 80% (2001) of the documents" in text
 
 
+def test_periods_begin_where_enough_documents_are() -> None:
+    """One document of long ago is in no period."""
+    text = by_year([1, *[0] * 8, 0.1, 0.8], [1, *[0] * 8, 400, 400])
+    assert "first grows from 10% (2009) to 80% (2010) of the documents" in text, text
+
+
 def test_a_group_that_stands_out_is_said() -> None:
     groups = tags_of(["Ann"] * 30 + ["Bob"] * 30)
     text = told(moving(0.8), {"author": groups})

@@ -10,7 +10,13 @@ from typing import Any
 import pytest
 
 from hiertopics.views.charts import to_vega_lite
-from hiertopics.views.shares import MOST_BARS, by_difference, to_share_table, to_trend_table
+from hiertopics.views.shares import (
+    MOST_BARS,
+    by_difference,
+    drawn_values,
+    to_share_table,
+    to_trend_table,
+)
 
 Call = Callable[..., Any]
 
@@ -53,6 +59,20 @@ def test_years_without_documents_keep_their_place_in_the_line() -> None:
     assert cells(far)[2] == f"▃{' ' * 29}{'█' * 10}", "two years share a bar"
     months = [row("1999-11", 0.2), row("1999-12", 0.4), row("2000-02", 0.4)]
     assert cells(months)[2] == "▅█ █"
+
+
+def test_a_few_documents_far_from_all_others_are_in_no_line_and_no_chart() -> None:
+    """Neither their years on the axis nor their shares among the extremes."""
+    years = [row(str(year), 0.2, of=900) for year in range(2019, 2022)]
+    rows = [row("2000", 0.9, of=8), *years]
+    table = to_trend_table(rows)
+    assert list(table.heads)[2:4] == ["2019 to 2021", "in 2019"]
+    assert cells(rows)[2:] == ["███", "20.0%", "20.0% in 2019", "20.0%"]
+    assert drawn_values(rows).told == "8 documents before 2019 are not drawn"
+    chart = to_vega_lite(rows, "year")
+    assert [value["value"] for value in chart["data"]["values"]] == [2019, 2020, 2021]
+    assert chart["title"]["subtitle"] == "8 documents before 2019 are not drawn."
+    assert "title" not in to_vega_lite(years, "year")
 
 
 @pytest.mark.parametrize(

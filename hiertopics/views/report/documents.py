@@ -15,7 +15,7 @@ from hiertopics.base.errors import HiertopicsError
 from hiertopics.base.stretches import ends_of, rows_of
 from hiertopics.corpus.data import Corpus, Tags, Tree
 from hiertopics.corpus.data.best import largest
-from hiertopics.corpus.data.columns import axis_of, is_time, moments
+from hiertopics.corpus.data.columns import axis_of, drawn_part, is_time, moments
 from hiertopics.corpus.data.membership import blocks_of
 from hiertopics.corpus.data.treeshares import forest_shares, main_rows
 from hiertopics.runs.documents import DocumentRecords
@@ -341,10 +341,12 @@ def _column(name: str, tags: Tags, home: I64, layout: Layout, kept: I64) -> dict
         counts += (node_counts if is_ordered else node_counts[order]).tolist()
     mine = members[kept]
     values_told = [tags.names[value] for value in used]
+    drawn = drawn_part(values_told, totals[used].tolist())
+    axis = {"axis": axis_of(drawn.of(values_told)), "not_drawn": drawn.told}
     return {
         "name": name,
         "ordered": is_ordered,
-        **({"axis": axis_of(values_told)} if is_ordered else {}),
+        **(axis if is_ordered else {}),
         "values": values_told,
         "totals": totals[used].tolist(),
         "node_n": n_values,

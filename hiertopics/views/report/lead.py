@@ -11,7 +11,7 @@ from scipy import sparse
 from hiertopics.base.arrays import F64, I64, Bools
 from hiertopics.base.units import many
 from hiertopics.corpus.data import Tags, support_lacks
-from hiertopics.corpus.data.columns import binned, is_time, moments
+from hiertopics.corpus.data.columns import binned, drawn_part, is_time, moments
 from hiertopics.corpus.data.support import support_sentence
 from hiertopics.corpus.data.tree import NONE, ROOT, Labels, Tree, hidden_nodes
 from hiertopics.corpus.holdouts.spec import WITHIN
@@ -231,7 +231,7 @@ class _Bins(NamedTuple):
 
 
 def _bins_of(tags: Tags) -> _Bins | None:
-    """Return the bins of a column of dates or years, one of each document; else None."""
+    """Return the drawn bins of a column of dates or years, one of each document; else None."""
     if not is_time(tags):
         return None
     tags = binned(tags)
@@ -246,7 +246,8 @@ def _bins_of(tags: Tags) -> _Bins | None:
         names.append(tags.names[values[0]].strip())
         cells = [members.indices[slice(*members.indptr[value : value + 2])] for value in values]
         docs.append(np.concatenate(cells).astype(np.int64))
-    return _Bins(names, docs)
+    drawn = drawn_part(names, [len(own) for own in docs])
+    return _Bins(drawn.of(names), docs[drawn.first : drawn.end])
 
 
 def _over(name: str, bins: _Bins, branches: I64, inside: Bools) -> list[Piece]:

@@ -94,6 +94,16 @@ function timeAxis(column, left, width, y, room) {
   return { step, names, at: (value) => left + places.get(value) * step };
 }
 
+/** Whether a value of a column is drawn: one of time on its axis, another one always. */
+function isDrawn(column, value) {
+  return !column.axis || column.axis.includes(value);
+}
+
+/** The sentence below bars over time of which some are left out. */
+function outsideHint(column) {
+  return Boolean(column.not_drawn) && h("p", { class: "hint" }, `${visible(column.not_drawn)}.`);
+}
+
 /** Bars side by side over time. rows: {value, n, title, pale}. */
 function columnChart(column, rows, width, label, fill, tell) {
   const [high, left, base] = [150, 46, 128];

@@ -46,10 +46,10 @@ function branchesBlock(page) {
     }),
     takeaway(`branches-${word}-${column.name}`, { svg: () => svg(760), csv }),
   ];
-  const shown = column.ordered ? column.totals : column.totals.slice(0, MOST_COMPARED);
-  const rest = column.totals.length - shown.length;
+  const shown = column.ordered ? column.totals.filter((_, at) => isDrawn(column, column.values[at])) : column.totals.slice(0, MOST_COMPARED);
+  const rest = column.ordered ? 0 : column.totals.length - shown.length;
   return section(h("span", {}, `Branches ${word} `, told(column.name)), tools, host,
-    paleHint(shown.some((total) => total > 0 && total < FEW_DOCUMENTS)),
+    paleHint(shown.some((total) => total > 0 && total < FEW_DOCUMENTS)), outsideHint(column),
     h("ul", { class: "legend keyed" }, branches.map((node) => h("li", {}, topicLink(page, node, NAME_WORDS)))),
     h("p", { class: "hint" }, "Of the documents of each ", told(column.name), ", the share whose main topic is in the branch. A part of a bar leads to its documents.",
       rest > 0 && ` ${whole.format(rest)} less common ${rest === 1 ? "value is" : "values are"} not shown.`,
@@ -89,7 +89,7 @@ function stackedChart(page, column, branches, counts, width) {
   const axis = timeAxis(column, left, width, base + 16, 56);
   const bars = column.values.map((value, at) => {
     let below = 0;
-    return branches.map((node, b) => {
+    return isDrawn(column, value) && branches.map((node, b) => {
       const share = column.totals[at] ? counts[b][at] / column.totals[at] : 0;
       const y = base - (below + share) * (base - 14);
       below += share;
