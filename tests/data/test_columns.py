@@ -10,11 +10,13 @@ from hiertopics.corpus.data.columns import (
     Kind,
     axis_of,
     binned,
+    day_of,
     drawn_part,
     in_ranges,
     is_time,
     kind_of,
     moments,
+    same_times,
 )
 from hiertopics.corpus.data.corpus import Tags
 
@@ -192,3 +194,45 @@ def test_months_are_those_of_the_drawn_dates() -> None:
     found = binned(column("1970-01-01", *days * 20))
     assert len(found.names) == 25 and found.names[1] == "2020-01"
     assert binned(column(*["1970-01-01"] * 20, *days * 20)).names == ("1970", "2020", "2021")
+
+
+@pytest.mark.parametrize(
+    ("name", "day"),
+    [
+        ("1998", "1998"),
+        (" 1998.0 ", "1998"),
+        ("1998-5", "1998-05"),
+        ("1998-05-1", "1998-05-01"),
+        ("1998-05-31T10:00:00Z", "1998-05-31"),
+        ("1998-05-31 10:00", "1998-05-31"),
+    ],
+)
+def test_a_date_is_told_with_its_day_and_without_its_time(name: str, day: str) -> None:
+    assert day_of(name) == day
+
+
+DAYS = ("1998-05-31", "1999-06-01T08:00", "1999-01-01")
+MONTHS_OF_DAYS = ("1998-05", "1999-06", "1999-01")
+
+
+@pytest.mark.parametrize(
+    ("columns", "same"),
+    [
+        ({"year": ("1998", "1999", "1999"), "date": DAYS}, {"year": "date"}),
+        ({"date": DAYS, "year": ("1998.0", "1999.0", "1999.0")}, {"year": "date"}),
+        ({"date": DAYS, "copy": DAYS}, {"copy": "date"}),
+        (
+            {"year": ("1998", "1999", "1999"), "month": MONTHS_OF_DAYS, "date": DAYS},
+            {"year": "date", "month": "date"},
+        ),
+        # The year of another event.
+        ({"date": DAYS, "year": ("1998", "1999", "2000")}, {}),
+        # Years of documents without a date are known from the years alone.
+        ({"date": (*DAYS[:2], ()), "year": ("1998", "1999", "1999")}, {}),
+        ({"date": DAYS, "year": ("1998", "1999", ())}, {"year": "date"}),
+    ],
+)  # fmt: skip
+def test_years_beside_dates_of_them_say_the_same(
+    columns: dict[str, tuple[str | tuple[str, ...], ...]], same: dict[str, str]
+) -> None:
+    assert same_times({name: column(*values) for name, values in columns.items()}) == same

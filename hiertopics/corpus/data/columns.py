@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
@@ -79,6 +79,44 @@ def _are_times(names: Sequence[str]) -> bool:
     if moments(names) is None:
         return False
     return all(_number(name) is None or _YEAR.fullmatch(name.strip()) for name in names)
+
+
+def day_of(name: str) -> str:
+    """Return a date without its time, or a year, as ``1998-05-31``, ``1998-05`` or ``1998``."""
+    date = _DATE.fullmatch(name.strip())
+    if date is None:
+        number = _number(name)
+        return name if number is None else f"{number:04.0f}"
+    return "-".join([date[1], *(f"{int(part):02}" for part in (date[2], date[3]) if part)])
+
+
+def same_times(tags: Mapping[str, Tags]) -> dict[str, str]:
+    """Return which columns of time another one says as exactly or more so, and which one does.
+
+    So does a column of dates beside one of their years. Of two that are equal the first stays.
+    """
+    same: dict[str, str] = {}
+    names = list(tags)
+    for at, name in enumerate(names):
+        for place, other in enumerate(names):
+            if place == at or other in same or not _says(tags[other], tags[name]):
+                continue
+            if place < at or not _says(tags[name], tags[other]):
+                same[name] = other
+                break
+    return {name: same.get(other, other) for name, other in same.items()}
+
+
+def _says(fine: Tags, coarse: Tags) -> bool:
+    """Tell whether all documents with a value of the one have one of the other that begins so."""
+    one, other = (sparse.csr_array(tags.members, dtype=np.int64) for tags in (fine, coarse))
+    if (np.diff(other.indptr) > np.diff(one.indptr)).any():
+        return False
+    at, into = (sparse.csr_array(other.T) @ one).nonzero()
+    return all(
+        day_of(fine.names[longer]).startswith(day_of(coarse.names[shorter]))
+        for shorter, longer in zip(at.tolist(), into.tolist(), strict=True)
+    )
 
 
 class Drawn(NamedTuple):

@@ -17,7 +17,7 @@ from hiertopics.base.stretches import ends_of
 from hiertopics.contract import registry
 from hiertopics.corpus.corpora.dataset import corpus_name
 from hiertopics.corpus.data import ROOT, Tags, Tree, groups_of, hidden_nodes, in_order, support_told
-from hiertopics.corpus.data.columns import Kind, binned, kind_of
+from hiertopics.corpus.data.columns import Kind, kind_of
 from hiertopics.runs.edits import MERGE, MOVE, SPLIT
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir
@@ -315,7 +315,7 @@ class _Gathering:
 
     def _put_columns(self, box: PackingBox) -> None:
         kept = {n: tags for n, tags in self.known.tags.items() if kind_of(tags) is not Kind.NAMES}
-        tags = {name: binned(one) for name, one in {**kept, **self.tags}.items()}
+        tags = {**kept, **self.tags}
         if not tags:
             return
         home, layout = self.placed.shares.home, self.placed.layout

@@ -1,6 +1,7 @@
 // The data of the page: unpacked once, then read only. docs/report.md tells what each part holds.
 
-/** @typedef {{name: string, ordered: boolean, values: string[], totals: number[],
+/** @typedef {{name: string, ordered: boolean, same_as?: string, days?: string[], doc_day?: number[],
+ *   axis?: string[], not_drawn?: string, values: string[], totals: number[],
  *   node_n: number[], node_value: number[], node_count: number[],
  *   doc_n: number[], doc_value: number[], nodeFirst: number[], docFirst: number[]}} Column */
 
@@ -97,8 +98,8 @@ class Data {
     this.planCut();
     this.shown = new Set(this.opening);
     this.readDocuments();
-    /** @type {Column[]} */
-    this.columns = (parts.columns || []).map((column) => ({
+    /** Years beside dates of them say nothing more. @type {Column[]} */
+    this.columns = (parts.columns || []).filter((column) => !column.same_as).map((column) => ({
       ...column,
       nodeFirst: firsts(column.node_n),
       docFirst: firsts(column.doc_n),
@@ -244,9 +245,10 @@ class Data {
     return found.sort((a, b) => b.times - a.times);
   }
 
-  /** Return the values of a document in a column. */
+  /** Return the values of a document in a column; of dates the days, which bars count by months or years. */
   valuesOf(column, doc) {
-    return column.doc_value.slice(column.docFirst[doc], column.docFirst[doc + 1]).map((v) => column.values[v]);
+    const [names, own] = column.days ? [column.days, column.doc_day] : [column.values, column.doc_value];
+    return own.slice(column.docFirst[doc], column.docFirst[doc + 1]).map((v) => names[v]);
   }
 
   /** Return the words of a node, or of all at and below it, by relevance: weight 1 is by probability, 0 by lift. */

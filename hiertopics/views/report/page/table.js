@@ -1,5 +1,6 @@
 // The table of documents: sorted by a column, filtered by branch and by values of metadata.
 
+/** Values of a column that can be chosen: the most common ones of a column that has more and no order. */
 const MOST_CHOICES = 200;
 const MOST_SHOWN = 3;
 
@@ -16,7 +17,8 @@ class Asked {
 
 /** Columns whose values can be chosen. @param {Data} data */
 function choosable(data) {
-  return data.columns.filter((column) => column.doc_n.length && column.values.length > 1 && column.values.length <= MOST_CHOICES);
+  const isFor = (column) => column.values.length <= MOST_CHOICES || (!column.ordered && column.totals[1] >= FEW_DOCUMENTS);
+  return data.columns.filter((column) => column.doc_n.length && column.values.length > 1 && isFor(column));
 }
 
 /** Columns that stand in the table. @param {Data} data */
@@ -29,9 +31,9 @@ function branchesOf(data) {
   return data.roots.length === 1 ? data.every[data.roots[0]] : data.roots;
 }
 
-/** The place of a document's first value in a column; after all others where it has none. */
+/** The place of a document's first value, or day, in a column; after all others where it has none. */
 function firstValue(column, doc) {
-  return column.doc_n[doc] ? column.doc_value[column.docFirst[doc]] : Infinity;
+  return column.doc_n[doc] ? (column.doc_day || column.doc_value)[column.docFirst[doc]] : Infinity;
 }
 
 /** Documents that fit what is asked, in its order. @param {Page} page @returns {number[]} */
@@ -72,6 +74,12 @@ function keysOf(page) {
   ]);
 }
 
+/** The name of a column, and how many of its values can be chosen. */
+function choicesTold(column) {
+  const { length } = column.values;
+  return length > MOST_CHOICES ? `${column.name}, ${MOST_CHOICES} most common of ${whole.format(length)}` : column.name;
+}
+
 /** A control that chooses one value of several, or all. */
 function chooser(label, all, options, chosen, act) {
   const select = h("select", { onchange: (event) => act(Number(event.target.value)) },
@@ -96,7 +104,7 @@ function documentTable(page) {
   };
   const filters = h("div", { class: "filters" },
     chooser("Branch", "All branches", data.largestFirst(branchesOf(data)).map((node) => [node, labels.called(node, 4)]), asked.branch, again((value) => { asked.branch = value; })),
-    choosable(data).map((column) => chooser(column.name, "All", column.values.map((value, place) => [place, `${value} (${whole.format(column.totals[place])})`]), asked.values.get(column.name) ?? ROOT, again((value) => {
+    choosable(data).map((column) => chooser(choicesTold(column), "All", column.values.slice(0, MOST_CHOICES).map((value, place) => [place, `${value} (${whole.format(column.totals[place])})`]), asked.values.get(column.name) ?? ROOT, again((value) => {
       if (value === ROOT) asked.values.delete(column.name);
       else asked.values.set(column.name, value);
     }))));

@@ -27,6 +27,12 @@ function overColumn(page, column) {
   return { branches, counts };
 }
 
+/** What a place on the axis of a column is; of another column its name. */
+function placeNoun(column) {
+  const isEach = (form) => column.ordered && column.values.every((value) => form.test(value));
+  return isEach(/^\d{4}$/) ? "year" : isEach(/^\d{4}-\d\d$/) ? "month" : told(column.name);
+}
+
 /** The section of the overview: the first column of time, else another one. @param {Page} page */
 function branchesBlock(page) {
   const columns = [...timeColumns(page.data), ...kindColumns(page.data)];
@@ -51,7 +57,7 @@ function branchesBlock(page) {
   return section(h("span", {}, `Branches ${word} `, told(column.name)), tools, host,
     paleHint(shown.some((total) => total > 0 && total < FEW_DOCUMENTS)), outsideHint(column),
     h("ul", { class: "legend keyed" }, branches.map((node) => h("li", {}, topicLink(page, node, NAME_WORDS)))),
-    h("p", { class: "hint" }, "Of the documents of each ", told(column.name), ", the share whose main topic is in the branch. A part of a bar leads to its documents.",
+    h("p", { class: "hint" }, "Of the documents of each ", placeNoun(column), ", the share whose main topic is in the branch. A part of a bar leads to its documents.",
       rest > 0 && ` ${whole.format(rest)} less common ${rest === 1 ? "value is" : "values are"} not shown.`,
       nHidden > 0 && ` Left out: ${nHidden} hidden ${nHidden === 1 ? "branch" : "branches"}.`));
 }

@@ -38,8 +38,8 @@ function topicView(page, node) {
     isBranch && childBlock(page, node),
     wordBlock(page, node, hasWordsBelow),
     !isBranch && tellingBlock(page, node),
-    columnBlocks(page, node),
     documentBlock(page, node),
+    columnBlocks(page, node),
     hasWordsBelow && ownBlock(page, node),
     isBranch && tellingBlock(page, node),
   ];
