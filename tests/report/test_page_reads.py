@@ -69,6 +69,95 @@ def test_letters_of_curves_have_their_size(page: Path, show: Show, width: int) -
     assert scales and scales == pytest.approx([1] * len(scales), abs=0.02)
 
 
+def test_the_model_card_names_the_axis_of_its_curves_and_its_columns_begin_together(
+    page: Path, show: Show
+) -> None:
+    opened = show(page, 1280, "model")
+    curves = opened.page.locator("figure svg")
+    assert curves.count() and all("iteration" in text for text in curves.all_text_contents())
+    places = opened.page.locator("#detail > .block").evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect()).map(box => [box.left, box.top])"
+    )
+    tops = {left: min(top for x, top in places if x == left) for left, _ in places}
+    assert len(tops) == 2 and len(set(tops.values())) == 1
+
+
+def test_head_paragraph_and_map_have_one_left_edge_on_a_wide_screen(page: Path, show: Show) -> None:
+    opened = show(page, 2200)
+    edge = "one => one.getBoundingClientRect().left"
+    places = [
+        opened.page.locator(place).first.evaluate(edge)
+        for place in ("#head h1", "#lead p", "#tree .map")
+    ]
+    assert places == pytest.approx([places[0]] * 3, abs=1) and places[0] > 200
+
+
+def test_each_level_of_a_path_stands_further_in(
+    copied: Callable[..., Path], show: Show, tmp_path: Path
+) -> None:
+    run = reshaped(copied("hdp-pcvb0"), [ROOT, *range(8)])
+    page = hiertopics.report(run, output=tmp_path / "page.html").path
+    data = data_of(page)["documents"]
+    deepest = data["home"].index(max(data["home"]))
+    opened = show(page, 390, address=f"d{sum(data['row_steps'][: deepest + 1]) + 1}")
+    lefts = opened.page.locator(".path a").evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect().left)"
+    )
+    assert len(lefts) > 5 and lefts == sorted(set(lefts))
+    assert opened.wider() <= 0
+
+
+def test_a_search_without_results_says_what_is_searched_and_dims_all(
+    finished: Finished, show: Show, tmp_path: Path
+) -> None:
+    page = hiertopics.report(finished("nhdp-variational"), output=tmp_path / "page.html").path
+    opened = show(page, 1280)
+    assert opened.find("zzzq") == "0 topics, 0 documents"
+    n = data_of(page)["card"]["split"]["n_heldout"]
+    said = opened.page.inner_text(".found .hint")
+    assert said.startswith("Nothing holds all terms. A search looks at numbers, names and words")
+    assert n and said.endswith(f"{n} documents that are held out are not searched.")
+    dim = opened.page.locator(".picture svg > g").evaluate_all(
+        """all => all.filter(one => one.querySelector("text[x]")).map(
+          one => one.getAttribute("opacity"))"""
+    )
+    assert len(dim) > 2 and set(dim) == {"0.3"}
+    assert opened.page.locator(".picture .own").count()
+    opened.page.fill("#query", "")
+    assert opened.page.locator(".picture [opacity]").count() == 0
+
+
+def test_the_overview_shows_the_whole_map_again(
+    copied: Callable[..., Path], show: Show, tmp_path: Path
+) -> None:
+    run = reshaped(copied("hdp-pcvb0"), [ROOT, 0, 0, 1, 1, 3, 3])
+    opened = show(hiertopics.report(run, output=tmp_path / "page.html").path, 1280)
+    for node in (1, 3):
+        opened.page.locator(f'.picture [data-node="{node}"]').click()
+    assert opened.page.locator(".map .crumbs button").count() > 1
+    opened.page.get_by_role("link", name="Overview").click()
+    opened.page.wait_for_function(
+        "() => document.querySelectorAll('.map .crumbs button').length === 1"
+    )
+
+
+def test_without_metadata_the_overview_lists_the_branches(
+    copied: Callable[..., Path], show: Show, tmp_path: Path
+) -> None:
+    run = reshaped(copied("hdp-pcvb0"), [ROOT, 0, 0, 0, 1, 1, 3])
+    page = hiertopics.report(run, output=tmp_path / "page.html").path
+    nodes = data_of(page)["nodes"]
+    first = [place for place, above in enumerate(nodes["parent"]) if above == 0]
+    first.sort(key=lambda place: -nodes["below"][place])
+    rows = show(page, 1280).page.locator(".branches tbody tr").all_inner_texts()
+    told = [row.split("\t")[1:] for row in rows]
+    wanted = [[str(nodes["end"][p] - p), str(nodes["branch_docs"][p])] for p in first]
+    assert [row[:2] for row in told] == wanted
+    assert [float(row[2].rstrip("%")) for row in told] == pytest.approx(
+        [100 * nodes["below"][place] for place in first], abs=0.6
+    )
+
+
 def test_a_curve_of_a_number_is_called_so(finished: Finished, show: Show, tmp_path: Path) -> None:
     """``n_topics`` of the file of metrics is no word of a page."""
     page = hiertopics.report(finished("hdp-pcvb0"), output=tmp_path / "page.html").path

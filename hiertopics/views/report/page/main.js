@@ -168,6 +168,7 @@ class Page {
     const hasWord = result && new Set([...result.words].map((node) => this.data.shownAt(node)));
     if (result) result.nodes = [...new Set(result.nodes.map((node) => this.data.shownAt(node)))];
     this.map.hits = result ? new Set(result.nodes.flatMap((node) => this.data.pathTo(node))) : null;
+    this.map.found = result ? new Set(result.nodes) : null;
     this.map.draw(true);
     if (!result) {
       this.found.replaceChildren();
@@ -182,7 +183,19 @@ class Page {
     this.found.replaceChildren(
       h("div", { class: "blockhead" }, h("h2", { id: "counts" }, `${count(nodes.length, "topic")}, ${count(docs.length, "document")}`), here && h("span", { class: "hint" }, here), h("button", { class: "small", onclick: () => this.search("") }, "Clear")),
       nodes.length > 0 && longList("Topics found", nodes.length, 44, (i) => [h("a", { class: "topic", href: `#t${this.data.nodes.id[largest[i]]}` }, marked(this.foundText(largest[i]), this.terms)), h("span", { class: "share" }, this.data.sizeText(largest[i]))]) || "",
+      nodes.length + docs.length ? "" : this.searchedHint(),
       docs.length > 0 && longList("Documents found", docs.length, ROW, (i) => documentRow(this, docs[i], null, this.data.docs.home[docs[i]], this.terms)) || "");
+  }
+
+  /** Sentences on what a search looks at, where it finds nothing. */
+  searchedHint() {
+    const { card, parts, docs } = this.data;
+    const longest = (parts.texts || []).reduce((most, text) => Math.max(most, text.length), 0);
+    const of = ["names", this.data.content && "words", this.data.columns.length > 0 && "metadata", longest > 0 && `the first ${whole.format(longest)} letters`].filter(Boolean);
+    const last = of.pop();
+    const { n_heldout: n } = card.split;
+    return h("p", { class: "hint" }, "Nothing holds all terms. A search looks at numbers, names and words of topics", docs && `, and at ${of.length ? `${of.join(", ")} and ` : ""}${last} of documents`, ".",
+      n > 0 && ` ${count(n, "document")} that ${n === 1 ? "is" : "are"} held out ${n === 1 ? "is" : "are"} not searched.`);
   }
 
   /** Return a sentence on the number of documents whose texts the page has; "" if it has all. */
@@ -245,6 +258,7 @@ class Page {
     }
     this.showLead();
     const home = this.data.shownAt(this.homeOf(address, node));
+    if (move && !address) this.map.zoom(ROOT); // the overview is of the whole
     this.map.show(home);
     this.outline.show(home);
     this.detail.scrollTop = 0;
@@ -293,7 +307,7 @@ class Page {
         data.tree.values === "probability" && [whole.format(card.corpus.n_words), "different words"],
         !parts.lead && data.tree.values === "probability" && [whole.format(card.corpus.n_tokens), "words in all"],
       ].filter(Boolean).map(([value, what]) => h("div", {}, h("dt", {}, what), h("dd", {}, value)))),
-      branchesBlock(this),
+      branchesBlock(this) || branchList(this),
       agreementBlock(this),
       h("div", { class: "handling" }, section("How to read this page", null, h("ul", { class: "hints" },
         data.tree.kind === "flat" ? h("li", {}, "A box of the map is a topic, as high as it has documents.") : h("li", {}, "A box of the map is a topic; the boxes to its right are its parts. Click to look inside; click the leftmost to come back."),

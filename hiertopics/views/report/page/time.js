@@ -62,6 +62,19 @@ function branchesBlock(page) {
       nHidden > 0 && ` Left out: ${nHidden} hidden ${nHidden === 1 ? "branch" : "branches"}.`));
 }
 
+/** The section of the overview without a column to draw: the branches with their topics, documents and share, the largest first. */
+function branchList(page) {
+  const { data, labels } = page;
+  const branches = data.largestFirst(branchesOf(data).filter((node) => !labels.hidden(node)));
+  if (branches.length < 2 || data.tree.kind === "flat") return null;
+  const rows = branches.slice(0, MOST_BRANCHES).map((node) => h("tr", {}, h("th", { scope: "row" }, topicLink(page, node, NAME_WORDS)),
+    [data.nodes.end[node] - node, data.nodes.branch_docs[node]].map((n) => h("td", { class: "right" }, whole.format(n))), h("td", { class: "right" }, data.sizeText(node))));
+  const more = branches.length - rows.length;
+  return section("Branches", null,
+    h("table", { class: "branches" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "branch"), ["topics", "documents", data.sizeNoun].map((head) => h("th", { scope: "col", class: "right" }, head)))), h("tbody", {}, rows)),
+    h("p", { class: "hint" }, `${data.tree.paths ? "A document counts at the branch that its path takes." : "A document counts at each branch where it has a word or more."}${more > 0 ? ` The outline has ${whole.format(more)} more.` : ""}`));
+}
+
 /** A part of a bar: the documents of a branch among those of a value. place: its x, y, width and height. */
 function branchPart(page, column, node, at, n, place) {
   const total = column.totals[at];
