@@ -139,7 +139,10 @@ def tags_of(run: RunDir, name: str, path: Path | None) -> Tags:
 
 
 def counted_at(run: RunDir) -> sparse.csr_array:
-    """Return whose values are counted at which node, int64 CSR [n_docs, n_nodes]."""
+    """Return whose values are counted at which node, int64 CSR [n_docs, n_nodes].
+
+    Documents without words are counted at none: nothing places them.
+    """
     n_docs, n_nodes = len(run.split.train_docs), run.tree.n_nodes
     if run.paths is None and run.tree.is_flat:
         blocks = run.theta_in_blocks(ENTRIES)
@@ -151,12 +154,13 @@ def counted_at(run: RunDir) -> sparse.csr_array:
         docs = np.flatnonzero(home != ROOT)  # the others are in no node of a forest
         ends = (np.ones(len(docs)), (docs, home[docs]))
         ways = sparse.csr_array(ends, shape=(n_docs, n_nodes)) @ run.tree.above
-        return sparse.csr_array(ways, dtype=np.int64)
+        cells = sparse.csr_array(ways).nonzero()
     else:
         docs, levels = np.nonzero(run.paths.node >= 0)
         cells = (docs, run.paths.node[docs, levels])
-    ones = np.ones(len(cells[0]), dtype=np.int64)
-    return sparse.csr_array((ones, cells), shape=(n_docs, n_nodes))
+    lengths = run.split.train_lengths
+    has_words = np.ones(n_docs, np.int64) if lengths is None else (lengths > 0).astype(np.int64)
+    return sparse.csr_array((has_words[cells[0]], cells), shape=(n_docs, n_nodes))
 
 
 def _most_common(name: str, counts: I64, names: Sequence[str]) -> Said:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from browsing import IN_BROWSER, Opened
-from pages import data_of, reshaped
+from pages import data_of, reshaped, sums
 
 import hiertopics
 from hiertopics.contract import registry
@@ -156,6 +156,72 @@ def test_without_metadata_the_overview_lists_the_branches(
     assert [float(row[2].rstrip("%")) for row in told] == pytest.approx(
         [100 * nodes["below"][place] for place in first], abs=0.6
     )
+
+
+def test_results_of_a_search_have_the_names_of_the_map(page: Path, show: Show) -> None:
+    data = data_of(page)
+    nodes = data["nodes"]
+    opened = show(page, 1280)
+    opened.find(data["words"][nodes["words"][1][-1]])
+    results = opened.page.locator("[aria-label='Topics found'] a.topic").all_inner_texts()
+    names = opened.page.locator(".outline .what").all_inner_texts()
+    found = [text.split("] ")[1].split(": ")[0] for text in results if text.startswith("[")]
+    assert len(found) == len(results) > 0
+    assert any(name.startswith(found[0]) for name in names)
+
+
+def test_the_outline_has_the_measure_of_the_map(page: Path, show: Show) -> None:
+    nodes = data_of(page)["nodes"]
+    opened = show(page, 1280)
+    opened.page.get_by_role("button", name="by documents").click()
+    shown = opened.page.locator(".outline .item[data-node] .number").all_inner_texts()
+    first = sorted(
+        (place for place, above in enumerate(nodes["parent"]) if above == 0),
+        key=lambda place: (-nodes["branch_docs"][place], place),
+    )
+    wanted = [nodes["branch_docs"][place] for place in (0, *first)]
+    assert [int(text.split()[0]) for text in shown] == wanted
+
+
+def test_the_address_of_a_held_out_document_says_so(page: Path, show: Show) -> None:
+    rows = set(sums(data_of(page)["documents"]["row_steps"]))
+    row = next(row for row in range(30) if row not in rows)
+    opened = show(page, 1280, f"d{row + 1}")
+    assert f"Document {row + 1} is held out" in opened.page.inner_text("#detail")
+    opened.go("d31")
+    assert "This report has no d31." in opened.page.inner_text("#detail")
+
+
+def test_clusters_of_flat_topics_are_no_topics_of_a_comparison(
+    finished: Finished, show: Show, tmp_path: Path
+) -> None:
+    runs = finished("hdp-gibbs"), finished("nhdp-variational")
+    page = hiertopics.report(runs[1], runs[0], output=tmp_path / "page.html").path
+    data = data_of(page)
+    ids = data["comparison"]["nodes"]["id"]
+    topics = [name for name in ids if isinstance(name, int)]
+    assert len(topics) < len(ids)
+    opened = show(page, 1280, "compare")
+    text = opened.page.inner_text("#detail")
+    rows = opened.page.locator(".sides tbody tr").all_inner_texts()
+    counts = [row.split("\t")[1:] for row in rows if row.startswith("topics\t")]
+    n = len(data["nodes"]["id"])
+    assert counts == [[str(n), str(len(topics))]] or f"topics {n}" in text
+    left = [place for place, name in enumerate(ids) if isinstance(name, int)]
+    alone = len(set(left) - set(data["comparison"]["other"]))
+    facts = opened.page.locator("#detail .facts").first.inner_text().split("\n")
+    assert str(alone) in facts
+
+
+def test_documents_go_from_branches_to_branches(
+    copied: Callable[..., Path], show: Show, tmp_path: Path
+) -> None:
+    """Those below the root, as everywhere, however few they are."""
+    run = reshaped(copied("hdp-pcvb0"), [ROOT, 0, 0, *[1] * 4, *[2] * 4])
+    page = hiertopics.report(run, run, output=tmp_path / "page.html").path
+    flows = data_of(page)["comparison"]["flows"]
+    parents = data_of(page)["nodes"]["parent"]
+    assert {parents[one] for one, _, _ in flows} <= {0, ROOT} and flows
 
 
 def test_a_curve_of_a_number_is_called_so(finished: Finished, show: Show, tmp_path: Path) -> None:

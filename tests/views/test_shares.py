@@ -16,6 +16,7 @@ from hiertopics.views.shares import (
     drawn_values,
     to_share_table,
     to_trend_table,
+    to_value_table,
 )
 
 Call = Callable[..., Any]
@@ -88,6 +89,20 @@ def test_months_without_documents_keep_their_place_in_a_chart(
     chart = to_vega_lite([row(value, 0.1) for value in values], "month")
     assert chart["spec"]["encoding"]["x"]["scale"]["domain"] == places
     assert [value["value"] for value in chart["data"]["values"]] == values
+
+
+def test_many_values_are_a_table_of_the_commonest_and_the_topics() -> None:
+    rows = [
+        row(f"v{n}", 0.5 if n == node else 0.1, of=n) | {"id": node, "auto_name": f"word{node} b"}
+        for node in (4, 7)
+        for n in range(1, 31)
+    ]
+    table = to_value_table(rows)
+    assert list(table.heads) == ["value", "documents", "[4] word4", "[7] word7"]
+    assert [line[0] for line in table.cells] == [f"v{n}" for n in range(30, 15, -1)]
+    assert list(table.cells[0]) == ["v30", "30", "10.0%", "10.0%"]
+    few = to_value_table([one for one in rows if one["of"] < 8])
+    assert list(few.cells[0]) == ["v7", "7", "10.0%", "50.0%"]
 
 
 def test_many_values_share_bars_by_their_documents() -> None:

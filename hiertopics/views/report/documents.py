@@ -100,6 +100,17 @@ class Shares(NamedTuple):
         """Return the shares of some documents."""
         return Shares(sparse.csr_array(self.own[docs]), self.above, self.home[docs])
 
+    def of_words(self, lengths: I64 | None) -> Shares:
+        """Return the shares to be counted: documents without words have none, and no home.
+
+        Their own are those of the prior alone. lengths: words of each document; None: all count.
+        """
+        if lengths is None or (lengths > 0).all():
+            return self
+        own = sparse.csr_array(sparse.diags_array((lengths > 0).astype(np.float64)) @ self.own)
+        own.eliminate_zeros()
+        return Shares(own, self.above, np.where(lengths > 0, self.home, -1))
+
 
 def shares_of(run: RunDir, tree: Tree, layout: Layout) -> Shares:
     """Return the shares of the training documents at the places of a report.

@@ -95,6 +95,7 @@ class Data {
     }
     this.branch = this.branches();
     this.every = this.children;
+    this.by = this.tree.kind === "flat" ? "documents" : "tokens";
     this.planCut();
     this.shown = new Set(this.opening);
     this.readDocuments();
@@ -109,8 +110,8 @@ class Data {
   }
 
   /** Order the nodes by when a cut shows them: what stands below a single root, or the roots, at once, then the largest first. */
-  planCut(by = "tokens") {
-    const size = by === "documents" ? this.nodes.branch_docs : this.nodes.below;
+  planCut() {
+    const size = this.by === "documents" ? this.nodes.branch_docs : this.nodes.below;
     const first = this.roots.length === 1 ? [...this.roots, ...this.every[this.roots[0]]] : this.roots;
     const isFirst = new Set(first);
     // A node is at least as large as those below it, and stands before them.
@@ -216,6 +217,12 @@ class Data {
     return below > 0 && (!tokens || (below + 0.5) * tokens[doc] >= UNIT);
   }
 
+  /** Whether a document counts at a node once: its main topic is there, and it has words. */
+  countsAt(doc, node) {
+    const { home, tokens } = this.docs;
+    return home[doc] >= node && home[doc] < this.nodes.end[node] && (!tokens || tokens[doc] > 0);
+  }
+
   /** Return the places and shares of a document, the largest first. */
   sharesOf(doc) {
     const found = [];
@@ -264,19 +271,19 @@ class Data {
     return rows.sort((a, b) => b.score - a.score);
   }
 
-  /** Return how large a node is: of flat topics their documents, of a tree the share of the words at or below. */
+  /** Return how large a node is: its documents, or the share of the words at or below it, as the reader wants. */
   sizeOf(node) {
-    return this.tree.kind === "flat" ? this.nodes.branch_docs[node] : this.nodes.below[node];
+    return this.by === "documents" ? this.nodes.branch_docs[node] : this.nodes.below[node];
   }
 
   /** Return the size of a node in letters. */
   sizeText(node) {
-    return this.tree.kind === "flat" ? whole.format(this.nodes.branch_docs[node]) : percent(this.nodes.below[node]);
+    return this.by === "documents" ? whole.format(this.nodes.branch_docs[node]) : percent(this.nodes.below[node]);
   }
 
   /** Return what the sizes of nodes count. */
   get sizeNoun() {
-    return this.tree.kind === "flat" ? "documents" : this.tree.values === "loading" ? "rows" : "words";
+    return this.by === "documents" ? "documents" : this.tree.values === "loading" ? "rows" : "words";
   }
 
   /** Return nodes, the largest first. */

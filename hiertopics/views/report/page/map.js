@@ -112,7 +112,7 @@ const FEWEST_STEPS = 10;
 class TopicMap {
   /** @param {Data} data @param {Labels} labels @param {(node: number) => void} choose */
   constructor(data, labels, choose) {
-    Object.assign(this, { data, labels, choose, focus: ROOT, skipped: 0, by: data.tree.kind === "flat" ? "documents" : "tokens", chosen: -1, hits: null, found: null });
+    Object.assign(this, { data, labels, choose, focus: ROOT, skipped: 0, chosen: -1, hits: null, found: null });
     this.crumbs = h("nav", { class: "crumbs", "aria-label": "Place in the map" });
     this.tools = h("div", { class: "tools" });
     this.cutter = this.makeCutter();
@@ -153,7 +153,7 @@ class TopicMap {
   }
 
   size(node) {
-    return this.by === "documents" ? this.data.nodes.branch_docs[node] : this.data.nodes.below[node];
+    return this.data.by === "documents" ? this.data.nodes.branch_docs[node] : this.data.nodes.below[node];
   }
 
   /** Return what the height of a node stands for where its children have this sum: hidden ones leave no gap. */
@@ -211,11 +211,14 @@ class TopicMap {
     this.crumbs.replaceChildren(step(ROOT, "All topics"), ...names.filter((n) => !single || n !== data.roots[0]).map((n) => step(n, told(labels.called(n, 2)))),
       ...(this.skipped > 0 ? [h("span", {}, `after the ${whole.format(this.skipped)} largest`)] : []));
     this.tools.replaceChildren(
-      choice("Area of a topic", [["documents", "by documents"], ["tokens", data.tree.values === "loading" ? "by rows" : "by words"]], this.by, (by) => {
-        this.by = by;
-        data.planCut(by);
+      choice("Area of a topic", [["documents", "by documents"], ["tokens", data.tree.values === "loading" ? "by rows" : "by words"]], data.by, (by) => {
+        data.by = by;
+        data.planCut();
         if (data.shown.size < data.n) this.cut();
-        else this.draw(true);
+        else {
+          this.draw(true);
+          this.onCut();
+        }
       }),
       takeaway("map", {
         svg: () => this.drawn(1000, 620, false, true),
@@ -426,7 +429,7 @@ class TopicMap {
   placeOwn(node, x, y, high, page) {
     if (high < LEAST_OWN) return;
     const { data } = this;
-    const noun = this.by === "documents" ? "documents" : data.tree.values === "loading" ? "rows" : "words";
+    const noun = this.data.by === "documents" ? "documents" : data.tree.values === "loading" ? "rows" : "words";
     const isGeneral = noun === "words" && data.roots.length === 1 && node === data.roots[0];
     const title = `own ${noun} of [${data.nodes.id[node]}]${isGeneral ? `, ${percent(data.nodes.weight[node])} of all words: ${GENERAL}` : ", and of topics that are not shown"}`;
     const text = isGeneral ? [`general words, ${percent(data.nodes.weight[node])}`, GENERAL] : [`own ${noun}`];

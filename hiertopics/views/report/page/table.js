@@ -39,14 +39,13 @@ function firstValue(column, doc) {
 /** Documents that fit what is asked, in its order. @param {Page} page @returns {number[]} */
 function askedDocuments(page) {
   const { data, asked } = page;
-  const { home } = data.docs;
   const has = (column, doc, value) => {
     for (let i = column.docFirst[doc]; i < column.docFirst[doc + 1]; i++) if (column.doc_value[i] === value) return true;
     return false;
   };
   const wanted = choosable(data).filter((column) => asked.values.has(column.name));
   const found = data.row.map((_, doc) => doc).filter((doc) =>
-    (asked.branch === ROOT || (home[doc] >= asked.branch && home[doc] < data.nodes.end[asked.branch])) &&
+    (asked.branch === ROOT || data.countsAt(doc, asked.branch)) &&
     wanted.every((column) => has(column, doc, asked.values.get(column.name))));
   const keys = keysOf(page);
   const key = keys.get(asked.key) || keys.get("corpus");
@@ -109,7 +108,7 @@ function documentTable(page) {
       else asked.values.set(column.name, value);
     }))));
   draw();
-  return [filters, told, host];
+  return [filters, told, host, h("p", { class: "hint" }, "A document stands in the branch of its main topic alone; a topic also lists documents with fewer words there.")];
 }
 
 /** A topic, and the branch that it stands in. */

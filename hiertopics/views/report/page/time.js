@@ -57,7 +57,7 @@ function branchesBlock(page) {
   return section(h("span", {}, `Branches ${word} `, told(column.name)), tools, host,
     paleHint(shown.some((total) => total > 0 && total < FEW_DOCUMENTS)), outsideHint(column),
     h("ul", { class: "legend keyed" }, branches.map((node) => h("li", {}, topicLink(page, node, NAME_WORDS)))),
-    h("p", { class: "hint" }, "Of the documents of each ", placeNoun(column), ", the share whose main topic is in the branch. A part of a bar leads to its documents.",
+    h("p", { class: "hint" }, "Of the documents of each ", placeNoun(column), ", the share whose main topic is in the branch.", h("span", { class: "handling" }, " A part of a bar leads to its documents."),
       rest > 0 && ` ${whole.format(rest)} less common ${rest === 1 ? "value is" : "values are"} not shown.`,
       nHidden > 0 && ` Left out: ${nHidden} hidden ${nHidden === 1 ? "branch" : "branches"}.`));
 }

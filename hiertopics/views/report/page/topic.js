@@ -168,7 +168,7 @@ function columnBlocks(page, node) {
 function countedHint(data, node) {
   const total = data.nodes.branch_docs[node];
   if (!data.docs || data.tree.paths) return null;
-  const n = data.docs.home.filter((home) => home >= node && home < data.nodes.end[node]).length;
+  const n = data.docs.home.filter((_, doc) => data.countsAt(doc, node)).length;
   if (data.nDocs < data.docs.total) return h("p", { class: "hint" }, "Bars count a document once, at its main topic.");
   return n < total && h("p", { class: "hint" }, `Bars count a document once, at its main topic: ${whole.format(n)} of the ${count(total, "document")}.`);
 }
