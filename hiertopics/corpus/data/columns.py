@@ -11,7 +11,6 @@ import numpy as np
 from scipy import sparse
 
 from hiertopics.base.arrays import F64
-from hiertopics.base.units import many
 from hiertopics.corpus.data.corpus import Tags
 
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?(?:[T ].*)?")
@@ -155,7 +154,7 @@ def drawn_part(names: Sequence[str], n_docs: Sequence[int]) -> Drawn:
         return whole
     ends = ((sum(n_docs[:first]), f"before {names[first]}"),
             (sum(n_docs[end:]), f"after {names[end - 1]}"))  # fmt: skip
-    told = " and ".join(f"{many(n, 'document', ',')} {where}" for n, where in ends if n)
+    told = " and ".join(f"{n:,} document{'s' * (n != 1)} {where}" for n, where in ends if n)
     verb = "is" if sum(n for n, _ in ends) == 1 else "are"
     return Drawn(first, end, f"{told} {verb} not drawn" if told else "")
 
