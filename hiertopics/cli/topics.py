@@ -109,6 +109,8 @@ def topics_command(
 
         if is_over_time(target, str(by), sides):
             return _put_trend(target, str(by), sides, seed, words_by)
+        if _put_values(target, str(by), sides, seed, words_by):
+            return 0
     if by not in (None, "group") and node is None and (top or form == "text"):
         from hiertopics.views.bycolumn import by_column, every_node, first_level
 
@@ -160,22 +162,45 @@ def _put_trend(
     """Write a line of bars over time for each topic of the first level."""
     from hiertopics.views.bycolumn import by_column, first_level, is_few
     from hiertopics.views.render import FEW_DOCUMENTS
-    from hiertopics.views.shares import FEW_BAR, to_trend_table
+    from hiertopics.views.shares import FEW_BAR, drawn_values, to_trend_table
 
     with going_on("counting"):
         rows = by_column(run, by, first_level(run), sides, seed, words_by, intervals=False)
     put_table(to_trend_table(rows))
-    few = {row["value"] for row in rows if is_few(row)}
+    drawn, of_values = drawn_values(rows), {row["value"]: row for row in rows}
+    if drawn.told:
+        tell(drawn.told)
+    shown = drawn.of(list(of_values))
+    few = [value for value in shown if is_few(of_values[value])]
     if few:
-        n_values = len({row["value"] for row in rows})
+        n_values = len(shown)
         limit = f"fewer than {FEW_DOCUMENTS} documents"
         tell(f"{len(few)} of {n_values} values have {limit} ({FEW_BAR})")
-    tell(
-        "NODE shows one topic with its intervals, --top N the largest differences, --format csv all"
-    )
+    tell(SHARES_TOLD)
+    tell(f"{WAYS}, --format csv all")
     return 0
 
 
+def _put_values(
+    run: RunDir, by: str, sides: tuple[str, ...], seed: int, words_by: str | None
+) -> bool:
+    """Write a table of values and topics of the first level if there are many values."""
+    from hiertopics.views.bycolumn import by_column, first_level
+    from hiertopics.views.shares import MOST_VALUES, to_value_table
+
+    with going_on("counting"):
+        rows = by_column(run, by, first_level(run), sides, seed, words_by, intervals=False)
+    n_values = len({row["value"] for row in rows})
+    if n_values <= MOST_VALUES:
+        return False
+    put_table(to_value_table(rows))
+    tell(f"the {MOST_VALUES} commonest of {n_values} values; {SHARES_TOLD}")
+    tell(f"{WAYS}, --format csv all")
+    return True
+
+
+SHARES_TOLD = "a share is the mean over the documents of a value, of words at or below the topic"
+WAYS = "NODE shows one topic with its intervals, --top N the largest differences"
 SHOWN_ROWS = 20
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from hiertopics.corpus.data.columns import axis_of
 from hiertopics.views.render import FEW_DOCUMENTS
+from hiertopics.views.shares import drawn_values
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 PANELS = 4
@@ -25,8 +26,12 @@ def to_vega_lite(rows: Sequence[Mapping[str, Any]], column: str) -> dict[str, An
 
     rows: records of ``bycolumn.by_column``. Where all values of the column are numbers the share is
     a line in a band of its interval; else a point for each value, in the order of the records.
-    Months without documents keep their place, as years do.
+    Months without documents keep their place, as years do. Of time the drawn values are there
+    (``columns.drawn_part``).
     """
+    drawn = drawn_values(rows)
+    shown = set(drawn.of(list(dict.fromkeys(str(row["value"]) for row in rows))))
+    rows = [row for row in rows if str(row["value"]) in shown]
     numbers = [_number(str(row["value"])) for row in rows]
     in_order = bool(rows) and None not in numbers
     values = [
@@ -37,11 +42,12 @@ def to_vega_lite(rows: Sequence[Mapping[str, Any]], column: str) -> dict[str, An
         }
         for row, number in zip(rows, numbers, strict=True)
     ]
-    is_any_pale = any(row["of"] < FEW_DOCUMENTS for row in rows)
+    pale = PALE_TITLE if any(row["of"] < FEW_DOCUMENTS for row in rows) else ""
+    subtitle = [text for text in (pale, f"{drawn.told}." if drawn.told else "") if text]
     topics = list(dict.fromkeys(value["topic"] for value in values))
     return {
         "$schema": SCHEMA,
-        **({"title": {"text": "", "subtitle": PALE_TITLE}} if is_any_pale else {}),
+        **({"title": {"text": "", "subtitle": " ".join(subtitle)}} if subtitle else {}),
         "data": {"values": values},
         "facet": {"field": "topic", "type": "nominal", "title": None, "sort": topics},
         "columns": PANELS,

@@ -17,8 +17,9 @@ from scipy import sparse
 
 from hiertopics.base.arrays import I64
 from hiertopics.base.errors import DataError, UsageError
+from hiertopics.base.saying import note
 from hiertopics.corpus.data import ROOT, Tags, Tree
-from hiertopics.corpus.data.columns import axis_of, is_time
+from hiertopics.corpus.data.columns import Drawn, axis_of, drawn_part, is_time
 from hiertopics.corpus.data.treeshares import main_topics
 from hiertopics.corpus.formats.opening import require_file
 from hiertopics.corpus.formats.records import column_of, table_form
@@ -86,10 +87,13 @@ def side_remarks(run: RunDir, sides: Mapping[str, Path | None]) -> dict[int, lis
         counts = (passing.T @ tags.members.astype(np.int64)).toarray()
         single = int(np.diff(tags.members.indptr).max(initial=0)) <= 1
         is_whole, over_time = single and len(tags.names) <= N_BINS, is_time(tags)
+        drawn = drawn_part(tags.names, np.asarray(tags.members.sum(axis=0), int).ravel().tolist())
+        if is_whole and over_time and drawn.told:
+            note(f"column {name!r}: {drawn.told}")
         for node in remarks:
             _, line, value = _most_common(name, counts[node], tags.names)
             if is_whole:
-                _, bars, value = _histogram(name, counts[node], tags.names)
+                _, bars, value = _histogram(name, counts[node], tags.names, drawn)
                 line = bars if over_time else line
             remarks[node].append((name, line, value))
     return remarks
@@ -135,7 +139,10 @@ def tags_of(run: RunDir, name: str, path: Path | None) -> Tags:
 
 
 def counted_at(run: RunDir) -> sparse.csr_array:
-    """Return whose values are counted at which node, int64 CSR [n_docs, n_nodes]."""
+    """Return whose values are counted at which node, int64 CSR [n_docs, n_nodes].
+
+    Documents without words are counted at none: nothing places them.
+    """
     n_docs, n_nodes = len(run.split.train_docs), run.tree.n_nodes
     if run.paths is None and run.tree.is_flat:
         blocks = run.theta_in_blocks(ENTRIES)
@@ -147,12 +154,13 @@ def counted_at(run: RunDir) -> sparse.csr_array:
         docs = np.flatnonzero(home != ROOT)  # the others are in no node of a forest
         ends = (np.ones(len(docs)), (docs, home[docs]))
         ways = sparse.csr_array(ends, shape=(n_docs, n_nodes)) @ run.tree.above
-        return sparse.csr_array(ways, dtype=np.int64)
+        cells = sparse.csr_array(ways).nonzero()
     else:
         docs, levels = np.nonzero(run.paths.node >= 0)
         cells = (docs, run.paths.node[docs, levels])
-    ones = np.ones(len(cells[0]), dtype=np.int64)
-    return sparse.csr_array((ones, cells), shape=(n_docs, n_nodes))
+    lengths = run.split.train_lengths
+    has_words = np.ones(n_docs, np.int64) if lengths is None else (lengths > 0).astype(np.int64)
+    return sparse.csr_array((has_words[cells[0]], cells), shape=(n_docs, n_nodes))
 
 
 def _most_common(name: str, counts: I64, names: Sequence[str]) -> Said:
@@ -161,11 +169,11 @@ def _most_common(name: str, counts: I64, names: Sequence[str]) -> Said:
     return name, line, [[names[place], int(counts[place])] for place in top]
 
 
-def _histogram(name: str, counts: I64, names: Sequence[str]) -> Said:
-    high = max(int(counts.max(initial=0)), 1)
-    own = dict(zip(names, counts.tolist(), strict=True))
-    heights = [own.get(name, 0) for name in axis_of(names)]
+def _histogram(name: str, counts: I64, names: Sequence[str], drawn: Drawn) -> Said:
+    high = max(int(counts[drawn.first : drawn.end].max(initial=0)), 1)
+    own, shown = dict(zip(names, counts.tolist(), strict=True)), drawn.of(names)
+    heights = [own.get(name, 0) for name in axis_of(shown)]
     bars = "".join(" " if n == 0 else BARS[(n * len(BARS) - 1) // high] for n in heights)
-    line = f"{names[0]} |{bars}| {names[-1]}, at most {high}" if names else ""
+    line = f"{shown[0]} |{bars}| {shown[-1]}, at most {high}" if shown else ""
     value = [[value, int(n)] for value, n in zip(names, counts, strict=True)]
     return name, line, value

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from hiertopics.corpus.data.columns import axis_of
+from hiertopics.corpus.data.columns import Drawn, axis_of, drawn_part
 from hiertopics.views.bycolumn import is_few
 from hiertopics.views.remarks import BARS
 from hiertopics.views.render.records import Grid, Row, to_table
@@ -19,6 +19,12 @@ LONGEST_NAME = 40
 
 MOST_BARS = 40
 """Most bars of a line over time; with more years or months, neighbours share a bar."""
+
+MOST_VALUES, MOST_TOPICS = 15, 8
+"""Values, and topics, of a table of both."""
+
+LONGEST_HEAD = 10
+"""Letters of a topic's name at the head of a column."""
 
 FEW_BAR = "·"
 """The bar of values that have too few documents."""
@@ -39,7 +45,9 @@ def to_trend_table(rows: Sequence[Row]) -> Grid:
     lines, heads = [], ("over time", "first", "last")
     for _, group in groupby(rows, key=lambda row: row["id"]):
         own = list(group)
+        drawn = drawn_values(own)
         points = [_Point(r["value"], r["of"], r["share"], is_few(r)) for r in own]
+        points = points[drawn.first : drawn.end]
         told = [point for point in points if point.share is not None and not point.is_few]
         told = told or [point for point in points if point.share is not None]
         if not told:
@@ -61,6 +69,15 @@ def to_trend_table(rows: Sequence[Row]) -> Grid:
     return to_table(lines, columns, right=(columns[3], columns[5]))
 
 
+def drawn_values(rows: Sequence[Row]) -> Drawn:
+    """Return which values of a column of time are drawn, and what is said of the others.
+
+    rows: by topic and value, all values of the first topic first.
+    """
+    n_docs = {str(row["value"]): int(row["of"]) for row in rows}
+    return drawn_part(list(n_docs), list(n_docs.values()))
+
+
 def _bars(points: Sequence[_Point], most: float) -> str:
     """Return a bar for each year or month, or for several neighbours, as high as the mean share.
 
@@ -79,6 +96,37 @@ def _bars(points: Sequence[_Point], most: float) -> str:
         mean = sum(p.of * (p.share or 0.0) for p in known) / sum(p.of for p in known)
         drawn.append(BARS[min(int(mean / most * len(BARS)), len(BARS) - 1)] if most else BARS[0])
     return "".join(drawn)
+
+
+def to_value_table(rows: Sequence[Row]) -> Grid:
+    """Return a line for each of the commonest values: its documents, and the share of each topic.
+
+    rows: by topic, then value. The topics are those with the largest shares, in their order.
+    """
+    n_docs = {str(row["value"]): int(row["of"]) for row in rows}
+    values = sorted(n_docs, key=lambda value: -n_docs[value])[:MOST_VALUES]
+    topics: dict[int, Row] = {int(row["id"]): row for row in rows}
+    whole = dict.fromkeys(topics, 0.0)
+    for row in rows:
+        whole[int(row["id"])] += row["of"] * (row["share"] or 0.0)
+    largest = sorted(topics, key=lambda node: -whole[node])[:MOST_TOPICS]
+    heads = {node: _head(topics[node]) for node in topics if node in largest}
+    lines = {value: {"value": value, "documents": f"{n_docs[value]}"} for value in values}
+    for row in rows:
+        if row["id"] in heads and row["value"] in lines:
+            lines[row["value"]][heads[row["id"]]] = _percent(row["share"])
+    columns = ("value", "documents", *heads.values())
+    return to_table(list(lines.values()), columns, right=columns[1:])
+
+
+def _head(row: Row) -> str:
+    """Return the number of a topic and the first word of its name."""
+    name = str(row.get("name") or row["auto_name"]).split(" ")[0]
+    return (
+        f"[{row['id']}] {name}"
+        if len(name) <= LONGEST_HEAD
+        else f"[{row['id']}] {name[: LONGEST_HEAD - 1]}…"
+    )
 
 
 def to_share_table(rows: Sequence[Row]) -> Grid:

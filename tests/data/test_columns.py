@@ -10,10 +10,13 @@ from hiertopics.corpus.data.columns import (
     Kind,
     axis_of,
     binned,
+    day_of,
+    drawn_part,
     in_ranges,
     is_time,
     kind_of,
     moments,
+    same_times,
 )
 from hiertopics.corpus.data.corpus import Tags
 
@@ -157,3 +160,79 @@ def test_an_axis_has_a_place_for_each_step_with_documents_or_without(
     names: list[str], axis: list[str]
 ) -> None:
     assert axis_of(names) == axis
+
+
+@pytest.mark.parametrize(
+    ("names", "n_docs", "drawn", "told"),
+    [
+        (["2000", "2010", "2019", "2020", "2021"], [1, 2, 900, 900, 900], [2, 5],
+         "3 documents before 2019 are not drawn"),
+        (["2018", "2019", "2020", "2030"], [1, 900, 900, 2], [1, 3],
+         "1 document before 2019 and 2 documents after 2020 are not drawn"),
+        (["2019", "2020", "2030"], [900, 900, 1], [0, 2], "1 document after 2020 is not drawn"),
+        # As many as that are no outliers.
+        (["2000", "2019", "2020"], [20, 900, 900], [0, 3], ""),
+        # Nothing is gained: one place of twenty-one.
+        ([str(2000 + n) for n in range(21)], [1, *[900] * 20], [0, 21], ""),
+        # Inside, few documents take no place from others.
+        (["2018", "2019", "2020"], [900, 1, 900], [0, 3], ""),
+        (["1", "700", "701", "702"], [1, 900, 900, 900], [0, 4], ""),
+        (["few", "many", "more"], [1, 900, 900], [0, 3], ""),
+    ],
+)  # fmt: skip
+def test_a_few_documents_far_from_all_others_are_not_drawn(
+    names: list[str], n_docs: list[int], drawn: list[int], told: str
+) -> None:
+    found = drawn_part(names, n_docs)
+    assert ([found.first, found.end], found.told) == (drawn, told)
+    assert found.of(names) == names[slice(*drawn)]
+
+
+def test_months_are_those_of_the_drawn_dates() -> None:
+    """One document of long ago does not turn two years of months into two bars."""
+    days = [f"{2020 + month // 12}-{month % 12 + 1:02}-05" for month in range(24)]
+    found = binned(column("1970-01-01", *days * 20))
+    assert len(found.names) == 25 and found.names[1] == "2020-01"
+    assert binned(column(*["1970-01-01"] * 20, *days * 20)).names == ("1970", "2020", "2021")
+
+
+@pytest.mark.parametrize(
+    ("name", "day"),
+    [
+        ("1998", "1998"),
+        (" 1998.0 ", "1998"),
+        ("1998-5", "1998-05"),
+        ("1998-05-1", "1998-05-01"),
+        ("1998-05-31T10:00:00Z", "1998-05-31"),
+        ("1998-05-31 10:00", "1998-05-31"),
+    ],
+)
+def test_a_date_is_told_with_its_day_and_without_its_time(name: str, day: str) -> None:
+    assert day_of(name) == day
+
+
+DAYS = ("1998-05-31", "1999-06-01T08:00", "1999-01-01")
+MONTHS_OF_DAYS = ("1998-05", "1999-06", "1999-01")
+
+
+@pytest.mark.parametrize(
+    ("columns", "same"),
+    [
+        ({"year": ("1998", "1999", "1999"), "date": DAYS}, {"year": "date"}),
+        ({"date": DAYS, "year": ("1998.0", "1999.0", "1999.0")}, {"year": "date"}),
+        ({"date": DAYS, "copy": DAYS}, {"copy": "date"}),
+        (
+            {"year": ("1998", "1999", "1999"), "month": MONTHS_OF_DAYS, "date": DAYS},
+            {"year": "date", "month": "date"},
+        ),
+        # The year of another event.
+        ({"date": DAYS, "year": ("1998", "1999", "2000")}, {}),
+        # Years of documents without a date are known from the years alone.
+        ({"date": (*DAYS[:2], ()), "year": ("1998", "1999", "1999")}, {}),
+        ({"date": DAYS, "year": ("1998", "1999", ())}, {"year": "date"}),
+    ],
+)  # fmt: skip
+def test_years_beside_dates_of_them_say_the_same(
+    columns: dict[str, tuple[str | tuple[str, ...], ...]], same: dict[str, str]
+) -> None:
+    assert same_times({name: column(*values) for name, values in columns.items()}) == same

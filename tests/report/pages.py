@@ -78,6 +78,7 @@ def documents(data: dict[str, Any]) -> list[dict[str, Any]]:
         at = 0
         for record, n in zip(found, column["doc_n"], strict=False):
             record["values"] += [column["values"][v] for v in column["doc_value"][at : at + n]]
+            record["values"] += [column["days"][d] for d in column.get("doc_day", [])[at : at + n]]
             at += n
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -158,24 +159,57 @@ def test_the_map_has_parts_of_branches_and_a_name_in_each_box(
             assert largest in drawn
 
 
-def test_the_slider_says_how_many_topics_are_drawn_and_each_step_changes_the_tree(
+SAID = re.compile(
+    r"(?:([\d,]+) of )?([\d,]+) topics(?:, ([\d,]+) drawn; click a box for the others)?"
+)
+
+
+def test_the_slider_says_how_many_topics_are_drawn_and_ends_with_all(
     page_of: Callable[..., Path], show: Show
 ) -> None:
-    """Most of a large tree stands inside boxes: steps are small where the map changes."""
+    """Each step is a topic more; the last one is all, however many boxes have room."""
     page = page_of(deeper(PARTS_OF["one bag of many"]))
     n = len(data_of(page)["nodes"]["id"])
     opened = show(page).page
-    said = []
     first, last = (int(opened.get_attribute("#cut", end) or 0) for end in ("min", "max"))
-    assert last - first == 100
+    assert first == 8 and last < n / 2
+    drawn = []
     for step in range(first, last + 1):
         opened.fill("#cut", str(step))
-        said.append(opened.inner_text(".cutter output"))
-    counts = [int(text.split()[-2].replace(",", "")) for text in said]
-    assert counts[0] == 8 and counts[-1] == n and counts == sorted(set(counts))
-    assert counts[25] - counts[0] < n / 20
-    n_drawn = opened.locator(".picture [data-node]").count()
-    assert said[0] == "8 topics" and said[-1] == f"{n_drawn} of {n:,} topics"
+        said = opened.inner_text(".cutter output")
+        found = SAID.fullmatch(said)
+        assert found is not None, said
+        assert opened.get_attribute("#cut", "aria-valuetext") == said
+        some, every, boxes = (int((part or "0").replace(",", "")) for part in found.groups())
+        shown = step if step < last else n
+        drawn.append(opened.locator(".picture [data-node]").count())
+        assert (some or n, every, boxes or shown) == (shown, n, drawn[-1])
+    assert drawn[0] == 8 and drawn[-1] == max(drawn)
+    # The map has more to show for half of the way.
+    assert drawn[len(drawn) // 2] >= 0.8 * max(drawn) > drawn[len(drawn) // 5]
+
+
+@pytest.mark.parametrize("width", [1280, 1920])
+def test_a_deeper_level_is_drawn_in_the_boxes_that_have_room_for_it(
+    page_of: Callable[..., Path], show: Show, width: int
+) -> None:
+    """Of the two parts of each branch the one has two parts, the other a hundred."""
+    parents = [ROOT, 0, 0, 1, 1, 2, 2, 3, 3, 5, 5]
+    parents += [place for place in (7, 8, 9, 10) for _ in range(50)]
+    page = page_of(parents + [place for place in (4, 6) for _ in range(100)])
+    opened = show(page, width).page
+    opened.set_viewport_size({"width": width, "height": 1080})
+    opened.evaluate("() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
+    boxes = opened.locator(".picture g.box")
+    drawn = {box["node"] for box in boxes.evaluate_all(BOXES)} - {None}
+    depth = data_of(page)["nodes"]["parent"]
+
+    def level(node: int) -> int:
+        return 0 if depth[node] < 0 else 1 + level(depth[node])
+
+    assert max(map(level, drawn)) == 3
+    lines = boxes.evaluate_all(LINES)
+    assert all(line["named"] and line["inside"] for line in lines)
 
 
 def test_a_hidden_topic_leaves_no_gap_in_the_map(

@@ -10,6 +10,7 @@ import pytest
 from browsing import IN_BROWSER, Opened
 from long_names import with_long_names
 from mixed_trees import MIXED, NAMES, PARTS, PURE, with_mixed_tree
+from pages import data_of
 
 import hiertopics
 from hiertopics.runs.rundir import RunDir
@@ -85,11 +86,15 @@ def test_no_cut_leaves_a_separator_at_the_end_of_a_line(
 def test_own_words_have_a_labelled_box_in_the_map(
     page: Path, show: Callable[..., Opened], width: int, scheme: str
 ) -> None:
-    """The box names the own words of the root, and no column of the map has a gap."""
+    """Those of the root are general words, with their share; no column of the map has a gap."""
     opened = show(page, width, color_scheme=scheme)
     own = opened.page.locator(".picture g.own")
     root = own.filter(has_text="own words of [0]")
-    assert root.count() == 1 and root.locator("text").text_content() == "own words"
+    weight = data_of(page)["nodes"]["weight"][0]
+    assert root.count() == 1
+    assert root.locator("text").first.text_content() == f"general words, {100 * weight:.1f}%"
+    title = root.locator("title").text_content()
+    assert title.endswith("% of all words: at the root: they fit all branches alike")
     picture = opened.page.locator(".picture svg")
     high, wide = (float(picture.get_attribute(name) or 0) for name in ("height", "width"))
     areas = opened.page.locator(".picture g").evaluate_all(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from browsing import IN_BROWSER, Opened
-from pages import data_of, reshaped
+from pages import data_of, reshaped, sums
 
 import hiertopics
 from hiertopics.contract import registry
@@ -67,6 +67,159 @@ def test_letters_of_curves_have_their_size(page: Path, show: Show, width: int) -
         "all => all.map(one => one.getBoundingClientRect().width / one.viewBox.baseVal.width)"
     )
     assert scales and scales == pytest.approx([1] * len(scales), abs=0.02)
+
+
+def test_the_model_card_names_the_axis_of_its_curves_and_its_columns_begin_together(
+    page: Path, show: Show
+) -> None:
+    opened = show(page, 1280, "model")
+    curves = opened.page.locator("figure svg")
+    assert curves.count() and all("iteration" in text for text in curves.all_text_contents())
+    places = opened.page.locator("#detail > .block").evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect()).map(box => [box.left, box.top])"
+    )
+    tops = {left: min(top for x, top in places if x == left) for left, _ in places}
+    assert len(tops) == 2 and len(set(tops.values())) == 1
+
+
+def test_head_paragraph_and_map_have_one_left_edge_on_a_wide_screen(page: Path, show: Show) -> None:
+    opened = show(page, 2200)
+    edge = "one => one.getBoundingClientRect().left"
+    places = [
+        opened.page.locator(place).first.evaluate(edge)
+        for place in ("#head h1", "#lead p", "#tree .map")
+    ]
+    assert places == pytest.approx([places[0]] * 3, abs=1) and places[0] > 200
+
+
+def test_each_level_of_a_path_stands_further_in(
+    copied: Callable[..., Path], show: Show, tmp_path: Path
+) -> None:
+    run = reshaped(copied("hdp-pcvb0"), [ROOT, *range(8)])
+    page = hiertopics.report(run, output=tmp_path / "page.html").path
+    data = data_of(page)["documents"]
+    deepest = data["home"].index(max(data["home"]))
+    opened = show(page, 390, address=f"d{sum(data['row_steps'][: deepest + 1]) + 1}")
+    lefts = opened.page.locator(".path a").evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect().left)"
+    )
+    assert len(lefts) > 5 and lefts == sorted(set(lefts))
+    assert opened.wider() <= 0
+
+
+def test_a_search_without_results_says_what_is_searched_and_dims_all(
+    finished: Finished, show: Show, tmp_path: Path
+) -> None:
+    page = hiertopics.report(finished("nhdp-variational"), output=tmp_path / "page.html").path
+    opened = show(page, 1280)
+    assert opened.find("zzzq") == "0 topics, 0 documents"
+    n = data_of(page)["card"]["split"]["n_heldout"]
+    said = opened.page.inner_text(".found .hint")
+    assert said.startswith("Nothing holds all terms. A search looks at numbers, names and words")
+    assert n and said.endswith(f"{n} documents that are held out are not searched.")
+    dim = opened.page.locator(".picture svg > g").evaluate_all(
+        """all => all.filter(one => one.querySelector("text[x]")).map(
+          one => one.getAttribute("opacity"))"""
+    )
+    assert len(dim) > 2 and set(dim) == {"0.3"}
+    assert opened.page.locator(".picture .own").count()
+    opened.page.fill("#query", "")
+    assert opened.page.locator(".picture [opacity]").count() == 0
+
+
+def test_the_overview_shows_the_whole_map_again(
+    copied: Callable[..., Path], show: Show, tmp_path: Path
+) -> None:
+    run = reshaped(copied("hdp-pcvb0"), [ROOT, 0, 0, 1, 1, 3, 3])
+    opened = show(hiertopics.report(run, output=tmp_path / "page.html").path, 1280)
+    for node in (1, 3):
+        opened.page.locator(f'.picture [data-node="{node}"]').click()
+    assert opened.page.locator(".map .crumbs button").count() > 1
+    opened.page.get_by_role("link", name="Overview").click()
+    opened.page.wait_for_function(
+        "() => document.querySelectorAll('.map .crumbs button').length === 1"
+    )
+
+
+def test_without_metadata_the_overview_lists_the_branches(
+    copied: Callable[..., Path], show: Show, tmp_path: Path
+) -> None:
+    run = reshaped(copied("hdp-pcvb0"), [ROOT, 0, 0, 0, 1, 1, 3])
+    page = hiertopics.report(run, output=tmp_path / "page.html").path
+    nodes = data_of(page)["nodes"]
+    first = [place for place, above in enumerate(nodes["parent"]) if above == 0]
+    first.sort(key=lambda place: -nodes["below"][place])
+    rows = show(page, 1280).page.locator(".branches tbody tr").all_inner_texts()
+    told = [row.split("\t")[1:] for row in rows]
+    wanted = [[str(nodes["end"][p] - p), str(nodes["branch_docs"][p])] for p in first]
+    assert [row[:2] for row in told] == wanted
+    assert [float(row[2].rstrip("%")) for row in told] == pytest.approx(
+        [100 * nodes["below"][place] for place in first], abs=0.6
+    )
+
+
+def test_results_of_a_search_have_the_names_of_the_map(page: Path, show: Show) -> None:
+    data = data_of(page)
+    nodes = data["nodes"]
+    opened = show(page, 1280)
+    opened.find(data["words"][nodes["words"][1][-1]])
+    results = opened.page.locator("[aria-label='Topics found'] a.topic").all_inner_texts()
+    names = opened.page.locator(".outline .what").all_inner_texts()
+    found = [text.split("] ")[1].split(": ")[0] for text in results if text.startswith("[")]
+    assert len(found) == len(results) > 0
+    assert any(name.startswith(found[0]) for name in names)
+
+
+def test_the_outline_has_the_measure_of_the_map(page: Path, show: Show) -> None:
+    nodes = data_of(page)["nodes"]
+    opened = show(page, 1280)
+    opened.page.get_by_role("button", name="by documents").click()
+    shown = opened.page.locator(".outline .item[data-node] .number").all_inner_texts()
+    first = sorted(
+        (place for place, above in enumerate(nodes["parent"]) if above == 0),
+        key=lambda place: (-nodes["branch_docs"][place], place),
+    )
+    wanted = [nodes["branch_docs"][place] for place in (0, *first)]
+    assert [int(text.split()[0]) for text in shown] == wanted
+
+
+def test_the_address_of_a_held_out_document_says_so(page: Path, show: Show) -> None:
+    rows = set(sums(data_of(page)["documents"]["row_steps"]))
+    row = next(row for row in range(30) if row not in rows)
+    opened = show(page, 1280, f"d{row + 1}")
+    assert f"Document {row + 1} is held out" in opened.page.inner_text("#detail")
+    opened.go("d31")
+    assert "This report has no d31." in opened.page.inner_text("#detail")
+
+
+def test_clusters_of_flat_topics_are_no_topics_of_a_comparison(
+    finished: Finished, copied: Callable[..., Path], show: Show, tmp_path: Path
+) -> None:
+    run = reshaped(copied("hdp-pcvb0"), [ROOT, 0])
+    page = hiertopics.report(run, finished("hdp-gibbs"), output=tmp_path / "page.html").path
+    data = data_of(page)
+    ids = data["comparison"]["nodes"]["id"]
+    topics = [name for name in ids if isinstance(name, int)]
+    assert len(topics) < len(ids)
+    opened = show(page, 1280, "compare")
+    rows = opened.page.locator(".sides tbody tr").all_inner_texts()
+    (counts,) = [row.split("\t")[1:] for row in rows if row.startswith("topics\t")]
+    assert counts == [str(len(data["nodes"]["id"])), str(len(topics))]
+    unmatched = [name for place, name in enumerate(ids) if place not in data["comparison"]["other"]]
+    alone = sum(isinstance(name, int) for name in unmatched)
+    facts = opened.page.locator("#detail .facts").first.inner_text().split("\n")
+    assert facts[facts.index("only in the other") + 1] == str(alone)
+
+
+def test_documents_go_from_branches_to_branches(
+    copied: Callable[..., Path], show: Show, tmp_path: Path
+) -> None:
+    """Those below the root, as everywhere, however few they are."""
+    run = reshaped(copied("hdp-pcvb0"), [ROOT, 0, 0, *[1] * 4, *[2] * 4])
+    page = hiertopics.report(run, run, output=tmp_path / "page.html").path
+    flows = data_of(page)["comparison"]["flows"]
+    parents = data_of(page)["nodes"]["parent"]
+    assert {parents[one] for one, _, _ in flows} <= {0, ROOT} and flows
 
 
 def test_a_curve_of_a_number_is_called_so(finished: Finished, show: Show, tmp_path: Path) -> None:

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from browsing import IN_BROWSER, Opened
 from nights import by_night
-from pages import data_of, reshaped
+from pages import data_of, documents, reshaped
 
 import hiertopics
+from hiertopics.base.units import many
 from hiertopics.runs.edits import read_edits
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.report import gathering
@@ -97,7 +98,7 @@ def test_without_time_the_overview_shows_branches_by_another_column(
 
 
 def test_bars_say_how_they_count_the_documents_of_a_topic(
-    finished: Callable[..., Path], show: Show, tmp_path: Path
+    finished: Callable[..., Path], dated: Path, show: Show, tmp_path: Path
 ) -> None:
     """A document with words there counts at its main topic alone: sums of bars are smaller."""
     (tmp_path / "sides").write_text("port\nstarboard\n" * 15)
@@ -119,7 +120,73 @@ def test_bars_say_how_they_count_the_documents_of_a_topic(
         total = nodes["branch_docs"][place]
         assert told == ([] if n == total else [(str(n), str(total))])
         seen.add(n == total)
-    assert seen == {True, False}
+    # One document has no words: even at the root bars count fewer.
+    assert seen == {False}
+    root = data_of(dated)["nodes"]["id"][0]
+    assert "Bars count a document once" not in show(dated, address=f"t{root}").page.inner_text(
+        "#detail"
+    )
+
+
+def test_a_few_documents_far_from_all_others_are_not_drawn_and_named(
+    finished: Callable[..., Path], show: Show, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In no chart; the table of documents has them, and finds them by their year."""
+    monkeypatch.setattr("hiertopics.corpus.data.columns.OUTLYING", 0.2, raising=False)
+    values = ["1970"] * 3 + ["1990"] * 10 + ["1991"] * 10 + ["1992"] * 7
+    (tmp_path / "years").write_text("".join(f"{value}\n" for value in values))
+    page, sides = tmp_path / "page.html", [f"year={tmp_path / 'years'}"]
+    hiertopics.report(finished("nhdp-variational"), output=page, sides=sides)
+    (column,) = data_of(page)["columns"]
+    assert column["axis"] == ["1990", "1991", "1992"] and column["values"][0] == "1970"
+    told = column["not_drawn"]
+    assert re.fullmatch(r"[123] documents? before 1990 (is|are) not drawn", told)
+    for address, marks in (("", "rect.part"), ("t0", "rect")):
+        opened = show(page, address=address)
+        drawing = opened.page.locator("#detail .chart svg").first
+        assert {year for _, year in drawing.locator(marks).evaluate_all(GAPS)} == {*column["axis"]}
+        assert opened.page.locator("#detail .hint", has_text=f"{told}.").count() == 1
+    opened.go("documents")
+    options = opened.page.locator(".filters select").nth(1).locator("option")
+    assert any(text.startswith("1970 (") for text in options.all_inner_texts())
+
+
+def test_dates_and_their_years_are_one_column(
+    finished: Callable[..., Path], show: Show, tmp_path: Path
+) -> None:
+    """One axis and one panel; table and documents show the day, and rows are sorted by it."""
+    days = [f"{1990 + doc % 4}-{1 + doc % 12:02}-{1 + 7 * doc % 28:02}" for doc in range(30)]
+    (tmp_path / "years").write_text("".join(f"{day[:4]}\n" for day in days))
+    (tmp_path / "days").write_text("".join(f"{day}\n" for day in days))
+    sides = [f"year={tmp_path / 'years'}", f"day={tmp_path / 'days'}"]
+    page = hiertopics.report(
+        finished("nhdp-variational"), output=tmp_path / "page.html", sides=sides
+    ).path
+    data = data_of(page)
+    year, day = data["columns"]
+    assert (year["same_as"], day.get("same_as")) == ("day", None)
+    assert day["values"] == ["1990", "1991", "1992", "1993"] and day["days"] == sorted(day["days"])
+    opened = show(page, 1280)
+    block = opened.page.locator("#detail .block", has_text="Branches over")
+    assert block.locator(".choice").count() == 0
+    assert "Of the documents of each year, the share" in block.inner_text()
+    opened.go("t0")
+    heads = opened.page.locator("#detail .block h3").all_inner_texts()
+    assert [head for head in heads if head in ("YEAR", "DAY")] == ["DAY"]
+    documents_at = next(at for at, head in enumerate(heads) if head.startswith("DOCUMENTS BY"))
+    assert documents_at < heads.index("DAY"), "documents come before what is known of them"
+    opened.go("documents")
+    assert opened.page.locator(".heads button").all_inner_texts()[-1] == "day"
+    assert opened.page.locator(".filters select").count() == 2
+    opened.page.locator("[data-sort='column day']").click()
+    shown = [row[-1] for row in cells(opened.page)]
+    rows = [doc["row"] for doc in documents(data)]
+    assert shown == sorted(days[row] for row in rows)[: len(shown)] and len(shown) > 10
+    opened.go(f"d{rows[0] + 1}")
+    facts = opened.page.locator("#detail .facts").inner_text().split("\n")
+    assert days[rows[0]] in facts and days[rows[0]][:4] not in facts
+    n = sum(days[row] == days[rows[0]] for row in rows)
+    assert opened.find(days[rows[0]]) == f"0 topics, {many(n, 'document')}"
 
 
 GAPS = """bars => bars.map(bar => [Math.round(bar.getBBox().x + bar.getBBox().width / 2),
@@ -183,10 +250,10 @@ def test_the_table_is_sorted_by_any_column(dated: Path, show: Show) -> None:
     assert cells(page)[0][0] == "note 00"
     page.get_by_role("button", name="day").click()
     assert page.locator("[aria-sort=ascending]").inner_text().startswith("day")
-    assert cells(page)[0][3] == "1998"
+    assert cells(page)[0][3] == "1998-01-01"
     page.get_by_role("button", name="day").click()
     assert page.locator("[aria-sort=descending]").inner_text().startswith("day")
-    assert cells(page)[0][3] == "2001" and cells(page)[0][0] == "note 30"
+    assert cells(page)[0][3] == "2001-12-08" and cells(page)[0][0] == "note 35"
     page.get_by_role("button", name="Document", exact=True).click()
     page.get_by_role("button", name="Document", exact=True).click()
     assert cells(page)[0][0] == "note 39"
@@ -238,7 +305,7 @@ def test_a_part_of_the_picture_leads_to_its_documents(dated: Path, show: Show) -
     n = int(told.split(": ")[1].split(" of ")[0])
     value = told.split(",")[0]
     assert page.locator("#detail [role=status]").inner_text() == f"{n} of 40 documents"
-    assert {row[3] for row in cells(page)} == {value}
+    assert {row[3][:4] for row in cells(page)} == {value}
     totals = page.evaluate("() => location.hash")
     assert totals == "#documents" and sum(data["columns"][0]["totals"]) == N_DOCS
 
@@ -297,7 +364,7 @@ def test_the_table_is_sorted_by_keyboard(dated: Path, show: Show) -> None:
     page.get_by_role("button", name="day").focus()
     page.keyboard.press("Enter")
     page.keyboard.press("Enter")
-    assert cells(page)[0][3] == "2001"
+    assert cells(page)[0][3] == "2001-12-08"
 
 
 def test_edits_are_saved_for_the_command_edit(dated: Path, show: Show, tmp_path: Path) -> None:

@@ -117,6 +117,12 @@ def test_halves_of_a_column_end_at_a_value() -> None:
     assert "first grows from 10% (2000) to 80% (2001) of the documents" in text
 
 
+def test_periods_begin_where_enough_documents_are() -> None:
+    """One document of long ago is in no period."""
+    text = by_year([1, *[0] * 8, 0.1, 0.8], [1, *[0] * 8, 400, 400])
+    assert "first grows from 10% (2009) to 80% (2010) of the documents" in text, text
+
+
 def test_a_group_that_stands_out_is_said() -> None:
     groups = tags_of(["Ann"] * 30 + ["Bob"] * 30)
     text = told(moving(0.8), {"author": groups})
@@ -191,7 +197,7 @@ def test_a_manifest_without_a_number_of_documents_names_none() -> None:
 def test_a_share_that_is_not_zero_is_not_told_as_zero() -> None:
     theta = np.tile([0.1, 0.6, 0.3], (3000, 1))
     theta[0] = [0.5, 0.25, 0.25]
-    assert "1 document has no branch with a third of the words or more (<0.1%)." in told(theta, {})
+    assert "1 document (<0.1%) fits no branch: none has a third of its words." in told(theta, {})
 
 
 def test_a_tree_whose_support_nobody_measured_says_so() -> None:
@@ -205,7 +211,7 @@ def test_documents_of_no_branch_are_counted_and_scores_told() -> None:
     theta[:3] = [0.5, 0.25, 0.25]
     score = {"perplexity": 812.4, "standard_error": 0.01}
     text = told(theta, {}, {**CARD, "scores": [score]})
-    assert "3 documents have no branch with a third of the words or more (5.0%)." in text
+    assert "3 documents (5.0%) fit no branch: none has a third of their words." in text
     assert "Each document has a branch with a third of its words" in told(moving(0.8), {})
     assert text.endswith(
         "Perplexity of held-out words: 812 ± 8, the uncertainty of a choice among so many words."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,9 @@ from hiertopics.base.errors import DataError
 from hiertopics.corpus.formats.metadata import Metadata
 from hiertopics.corpus.formats.records import column_of
 from hiertopics.runs.rundir import RunDir
-from hiertopics.views import bycolumn
+from hiertopics.views import bycolumn, shares
 from hiertopics.views.bycolumn import N_SAMPLES, _intervals
+from hiertopics.views.remarks import counted_at
 from hiertopics.views.shares import by_difference
 
 Call = Callable[..., Any]
@@ -387,3 +389,36 @@ def test_the_page_shows_the_columns_that_a_run_keeps(folder: Path, tmp_path: Pat
         "by": False,
         "draft": False,
     }
+
+
+def test_the_terminal_shows_the_commonest_of_many_values(
+    folder: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shares, "MOST_VALUES", 2)
+    words = ("topics", folder / "run", "--by", "by")
+    outcome = call(*words)
+    lines = outcome.out.splitlines()
+    assert lines[0].split()[:2] == ["value", "documents"] and len(lines) == 1 + 2
+    assert "the 2 commonest of 3 values; a share is the mean" in outcome.err
+    assert "95% of it" in call(*words, "--top", 3).out
+
+
+def test_a_document_without_words_is_counted_nowhere(fit_tiny: Call, tmp_path: Path) -> None:
+    """Its theta is that of the prior alone, which says nothing of it."""
+    texts = ["bread butter cheese wine", "goal match team coach", "rare"]
+    rows = [{"text": texts[2 if n % 9 == 8 else n % 2], "side": ("a",)} for n in range(36)]
+    raw = tmp_path / "raw.jsonl"
+    raw.write_text("".join(json.dumps(one) + "\n" for one in rows))
+    fit_tiny(tmp_path / "run", "nhdp-variational", corpus=raw, data={"min_df": 5}, holdout="none")
+    run = RunDir(tmp_path / "run")
+    lengths = run.split.train_lengths
+    assert lengths is not None and (lengths == 0).sum() == 4
+    assert counted_at(run).sum(axis=1)[lengths == 0].sum() == 0
+    assert (counted_at(run).sum(axis=1)[lengths > 0] > 0).all()
+    data_file = tmp_path / "p.json"
+    hiertopics.report(run, output=tmp_path / "p.html", json=data_file)
+    part = json.loads(data_file.read_text())
+    (side,) = part["columns"]
+    assert (side["totals"], side["node_count"][0]) == ([36], 32)
+    found = re.search(r"(\d+) documents \(100%\) fit no branch", "".join(map(str, part["lead"])))
+    assert found is not None and int(found[1]) == (lengths > 0).sum()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,23 @@ def test_a_year_without_documents_keeps_its_place_in_the_histogram(
     told = next(line for line in lines if "year: " in line).partition("year: ")[2]
     bars = told.partition("|")[2].partition("|")[0]
     assert len(bars) == 5 and bars[1:3] == "  " and bars[0] != " " != bars[3]
+
+
+def test_a_histogram_leaves_out_a_few_documents_far_from_all_others_and_says_so(
+    call: Call, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The JSON value has them."""
+    monkeypatch.setattr("hiertopics.corpus.data.columns.OUTLYING", 0.2, raising=False)
+    values = ["1970"] * 3 + ["1990", "1991", "1992"] * 9
+    (tmp_path / "years").write_text("".join(f"{value}\n" for value in values))
+    side = f"year={tmp_path / 'years'}"
+    outcome = call("show-tree", run, "--side", side)
+    told = next(line for line in outcome.out.splitlines() if "year: " in line)
+    assert re.search(r"year: 1990 \|[^ ]{3}\| 1992, at most \d+$", told)
+    assert re.search(
+        r"note: column 'year': \d documents? before 1990 (is|are) not drawn", outcome.err
+    )
+    assert remarks(call, run, "--side", side)[0]["year"][0][0] == "1970"
 
 
 def test_a_key_file_names_the_values(call: Call, run: Path, tmp_path: Path) -> None:

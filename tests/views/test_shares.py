@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 
 from hiertopics.views.charts import to_vega_lite
-from hiertopics.views.shares import MOST_BARS, by_difference, to_share_table, to_trend_table
+from hiertopics.views.shares import (
+    MOST_BARS,
+    by_difference,
+    drawn_values,
+    to_share_table,
+    to_trend_table,
+    to_value_table,
+)
 
 Call = Callable[..., Any]
 
@@ -55,6 +62,20 @@ def test_years_without_documents_keep_their_place_in_the_line() -> None:
     assert cells(months)[2] == "▅█ █"
 
 
+def test_a_few_documents_far_from_all_others_are_in_no_line_and_no_chart() -> None:
+    """Neither their years on the axis nor their shares among the extremes."""
+    years = [row(str(year), 0.2, of=900) for year in range(2019, 2022)]
+    rows = [row("2000", 0.9, of=8), *years]
+    table = to_trend_table(rows)
+    assert list(table.heads)[2:4] == ["2019 to 2021", "in 2019"]
+    assert cells(rows)[2:] == ["███", "20.0%", "20.0% in 2019", "20.0%"]
+    assert drawn_values(rows).told == "8 documents before 2019 are not drawn"
+    chart = to_vega_lite(rows, "year")
+    assert [value["value"] for value in chart["data"]["values"]] == [2019, 2020, 2021]
+    assert chart["title"]["subtitle"] == "8 documents before 2019 are not drawn."
+    assert "title" not in to_vega_lite(years, "year")
+
+
 @pytest.mark.parametrize(
     ("values", "places"),
     [
@@ -68,6 +89,20 @@ def test_months_without_documents_keep_their_place_in_a_chart(
     chart = to_vega_lite([row(value, 0.1) for value in values], "month")
     assert chart["spec"]["encoding"]["x"]["scale"]["domain"] == places
     assert [value["value"] for value in chart["data"]["values"]] == values
+
+
+def test_many_values_are_a_table_of_the_commonest_and_the_topics() -> None:
+    rows = [
+        row(f"v{n}", 0.5 if n == node else 0.1, of=n) | {"id": node, "auto_name": f"word{node} b"}
+        for node in (4, 7)
+        for n in range(1, 31)
+    ]
+    table = to_value_table(rows)
+    assert list(table.heads) == ["value", "documents", "[4] word4", "[7] word7"]
+    assert [line[0] for line in table.cells] == [f"v{n}" for n in range(30, 15, -1)]
+    assert list(table.cells[0]) == ["v30", "30", "10.0%", "10.0%"]
+    few = to_value_table([one for one in rows if one["of"] < 8])
+    assert list(few.cells[0]) == ["v7", "7", "10.0%", "50.0%"]
 
 
 def test_many_values_share_bars_by_their_documents() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -19,6 +20,11 @@ _YEAR = re.compile(r"[12]\d{3}(?:\.0+)?")
 MONTHS = 36
 """Dates that span at most so many months are binned by month, longer ones by year."""
 
+OUTLYING = 0.005
+"""Share of the documents below which years at the ends of an axis may be left out together."""
+
+SHORTER = 0.1
+"""Part of an axis that must be gained by that."""
 
 TOLERANCE = 1e-6
 """How far a moment may be from a month, in months."""
@@ -64,23 +70,106 @@ def is_time(tags: Tags) -> bool:
     Other numbers, such as codes of areas, have an order and no trend.
     """
     names, members = _used(tags)
-    if int(np.diff(members.indptr).max(initial=0)) > 1 or moments(names) is None:
+    return int(np.diff(members.indptr).max(initial=0)) <= 1 and _are_times(names)
+
+
+def _are_times(names: Sequence[str]) -> bool:
+    """Tell whether values are dates or years 1000 to 2999."""
+    if moments(names) is None:
         return False
     return all(_number(name) is None or _YEAR.fullmatch(name.strip()) for name in names)
+
+
+def day_of(name: str) -> str:
+    """Return a date without its time, or a year, as ``1998-05-31``, ``1998-05`` or ``1998``."""
+    date = _DATE.fullmatch(name.strip())
+    if date is None:
+        number = _number(name)
+        return name if number is None else f"{number:04.0f}"
+    return "-".join([date[1], *(f"{int(part):02}" for part in (date[2], date[3]) if part)])
+
+
+def same_times(tags: Mapping[str, Tags]) -> dict[str, str]:
+    """Return which columns of time another one says as exactly or more so, and which one does.
+
+    So does a column of dates beside one of their years. Of two that are equal the first stays.
+    """
+    same: dict[str, str] = {}
+    names = list(tags)
+    for at, name in enumerate(names):
+        for place, other in enumerate(names):
+            if place == at or other in same or not _says(tags[other], tags[name]):
+                continue
+            if place < at or not _says(tags[name], tags[other]):
+                same[name] = other
+                break
+    return {name: same.get(other, other) for name, other in same.items()}
+
+
+def _says(fine: Tags, coarse: Tags) -> bool:
+    """Tell whether all documents with a value of the one have one of the other that begins so."""
+    one, other = (sparse.csr_array(tags.members, dtype=np.int64) for tags in (fine, coarse))
+    if (np.diff(other.indptr) > np.diff(one.indptr)).any():
+        return False
+    at, into = (sparse.csr_array(other.T) @ one).nonzero()
+    return all(
+        day_of(fine.names[longer]).startswith(day_of(coarse.names[shorter]))
+        for shorter, longer in zip(at.tolist(), into.tolist(), strict=True)
+    )
+
+
+class Drawn(NamedTuple):
+    """The part of an axis of time that is drawn: values from ``first`` to before ``end``.
+
+    told: what is left out of it, as ``3 documents before 2011 are not drawn``; "" for nothing.
+    """
+
+    first: int
+    end: int
+    told: str
+
+    def of(self, names: Sequence[str]) -> list[str]:
+        """Return the values that are drawn."""
+        return list(names[self.first : self.end])
+
+
+def drawn_part(names: Sequence[str], n_docs: Sequence[int]) -> Drawn:
+    """Return the part of ascending years or months that is drawn; of other values all are.
+
+    n_docs: of each value. A few documents far from all others would leave an axis almost empty.
+    The values at its ends with the fewest documents are left out while these are less than
+    ``OUTLYING`` of all, if the axis is shorter by ``SHORTER`` or more then.
+    """
+    whole, when = Drawn(0, len(names), ""), moments(names)
+    if when is None or not _are_times(names) or (np.diff(when) <= 0).any():
+        return whole
+    first, end, n_left, most = 0, len(names), 0, OUTLYING * sum(n_docs)
+    while end - first > 2:
+        at = first if n_docs[first] <= n_docs[end - 1] else end - 1
+        n_left += n_docs[at]
+        if n_left >= most:
+            break
+        first, end = (first + 1, end) if at == first else (first, end - 1)
+    if len(axis_of(names[first:end])) > (1 - SHORTER) * len(axis_of(names)):
+        return whole
+    ends = ((sum(n_docs[:first]), f"before {names[first]}"),
+            (sum(n_docs[end:]), f"after {names[end - 1]}"))  # fmt: skip
+    told = " and ".join(f"{n:,} document{'s' * (n != 1)} {where}" for n, where in ends if n)
+    verb = "is" if sum(n for n, _ in ends) == 1 else "are"
+    return Drawn(first, end, f"{told} {verb} not drawn" if told else "")
 
 
 def binned(tags: Tags) -> Tags:
     """Return a column of dates with months or years as values, ascending; other columns unchanged.
 
-    Months are written ``1998-05``, years ``1998``.
+    Months are written ``1998-05``, years ``1998``. Which of the two is by the dates that are drawn.
     """
     if kind_of(tags) is not Kind.DATES:
         return tags
     found = [_DATE.fullmatch(name.strip()) for name in tags.names]
     months = [None if date is None else _month(date) for date in found]
-    used = np.flatnonzero(np.asarray(sparse.csr_array(tags.members).sum(axis=0)).ravel())
-    known = [month for place in used.tolist() if (month := months[place]) is not None]
-    by_month = max(known) - min(known) < MONTHS
+    totals = np.asarray(sparse.csr_array(tags.members).sum(axis=0), np.int64).ravel()
+    by_month = _span(months, totals.tolist()) < MONTHS
     bins = ["" if month is None else _named(month, by_month=by_month) for month in months]
     names = sorted(set(bins) - {""})
     place = {name: number for number, name in enumerate(names)}
@@ -89,6 +178,18 @@ def binned(tags: Tags) -> Tags:
     into = sparse.csr_array(cells, shape=(len(bins), len(names)))
     members = sparse.csr_array(tags.members, dtype=np.int64) @ into
     return Tags(sparse.csr_array(members, dtype=bool), tuple(names), tags.notes)
+
+
+def _span(months: Sequence[int | None], n_docs: Sequence[int]) -> int:
+    """Return from the first to the last how many months the drawn ones of some dates span."""
+    found: dict[int, int] = {}
+    for month, n in zip(months, n_docs, strict=True):
+        if month is not None and n:
+            found[month] = found.get(month, 0) + n
+    known = sorted(found)
+    names = [_named(month, by_month=True) for month in known]
+    drawn = drawn_part(names, [found[month] for month in known])
+    return known[drawn.end - 1] - known[drawn.first]
 
 
 def in_ranges(tags: Tags, most: int) -> Tags:

@@ -15,7 +15,15 @@ from hiertopics.base.errors import HiertopicsError
 from hiertopics.base.stretches import ends_of, rows_of
 from hiertopics.corpus.data import Corpus, Tags, Tree
 from hiertopics.corpus.data.best import largest
-from hiertopics.corpus.data.columns import axis_of, is_time, moments
+from hiertopics.corpus.data.columns import (
+    axis_of,
+    binned,
+    day_of,
+    drawn_part,
+    is_time,
+    moments,
+    same_times,
+)
 from hiertopics.corpus.data.membership import blocks_of
 from hiertopics.corpus.data.treeshares import forest_shares, main_rows
 from hiertopics.runs.documents import DocumentRecords
@@ -91,6 +99,17 @@ class Shares(NamedTuple):
     def of(self, docs: I64 | slice) -> Shares:
         """Return the shares of some documents."""
         return Shares(sparse.csr_array(self.own[docs]), self.above, self.home[docs])
+
+    def of_words(self, lengths: I64 | None) -> Shares:
+        """Return the shares to be counted: documents without words have none, and no home.
+
+        Their own are those of the prior alone. lengths: words of each document; None: all count.
+        """
+        if lengths is None or (lengths > 0).all():
+            return self
+        own = sparse.csr_array(sparse.diags_array((lengths > 0).astype(np.float64)) @ self.own)
+        own.eliminate_zeros()
+        return Shares(own, self.above, np.where(lengths > 0, self.home, -1))
 
 
 def shares_of(run: RunDir, tree: Tree, layout: Layout) -> Shares:
@@ -316,13 +335,20 @@ def columns_part(
 ) -> list[dict[str, Any]]:
     """Return a record per column: its values, how often each occurs, and counts by node.
 
-    home: of each document, the place of its node, -1 for none. A document counts at that node and
-    at all above it. kept: the documents whose own values the record holds, too.
+    Dates count by their months or years. home: of each document, the place of its node, -1 for
+    none. A document counts at that node and at all above it. kept: the documents whose own values
+    the record holds, too.
     """
-    return [_column(name, one, home, layout, kept) for name, one in tags.items()]
+    found = [_column(name, one, home, layout, kept) for name, one in tags.items()]
+    same = same_times({one["name"]: tags[one["name"]] for one in found if one["ordered"]})
+    for column in found:
+        if column["name"] in same:
+            column["same_as"] = same[column["name"]]
+    return found
 
 
-def _column(name: str, tags: Tags, home: I64, layout: Layout, kept: I64) -> dict[str, Any]:
+def _column(name: str, exact: Tags, home: I64, layout: Layout, kept: I64) -> dict[str, Any]:
+    tags = binned(exact)
     members = sparse.csr_array(tags.members, dtype=np.int64)
     totals = np.asarray(members.sum(axis=0)).ravel()
     used = np.flatnonzero(totals)
@@ -341,10 +367,12 @@ def _column(name: str, tags: Tags, home: I64, layout: Layout, kept: I64) -> dict
         counts += (node_counts if is_ordered else node_counts[order]).tolist()
     mine = members[kept]
     values_told = [tags.names[value] for value in used]
+    drawn = drawn_part(values_told, totals[used].tolist())
+    axis = {"axis": axis_of(drawn.of(values_told)), "not_drawn": drawn.told}
     return {
         "name": name,
         "ordered": is_ordered,
-        **({"axis": axis_of(values_told)} if is_ordered else {}),
+        **(axis if is_ordered else {}),
         "values": values_told,
         "totals": totals[used].tolist(),
         "node_n": n_values,
@@ -352,7 +380,21 @@ def _column(name: str, tags: Tags, home: I64, layout: Layout, kept: I64) -> dict
         "node_count": counts,
         "doc_n": np.diff(mine.indptr).tolist(),
         "doc_value": place[mine.indices].tolist(),
+        **({} if tags is exact else _days(exact, tags, kept)),
     }
+
+
+def _days(exact: Tags, bins: Tags, kept: I64) -> dict[str, Any]:
+    """Return the days of the documents of a column of dates, if its bins are none of days.
+
+    days: ascending, as ``1998-05-31``. doc_day: an entry for each one of ``doc_value``.
+    """
+    names = [day_of(name) for name in exact.names]
+    mine = sparse.csr_array(exact.members)[kept]
+    days, doc_day = np.unique([names[at] for at in mine.indices.tolist()], return_inverse=True)
+    if not set(days.tolist()) - set(bins.names):
+        return {}
+    return {"days": days.tolist(), "doc_day": doc_day.tolist()}
 
 
 def _has_order(names: list[str], members: sparse.csr_array) -> bool:

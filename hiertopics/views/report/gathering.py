@@ -17,7 +17,7 @@ from hiertopics.base.stretches import ends_of
 from hiertopics.contract import registry
 from hiertopics.corpus.corpora.dataset import corpus_name
 from hiertopics.corpus.data import ROOT, Tags, Tree, groups_of, hidden_nodes, in_order, support_told
-from hiertopics.corpus.data.columns import Kind, binned, kind_of
+from hiertopics.corpus.data.columns import Kind, kind_of
 from hiertopics.runs.edits import MERGE, MOVE, SPLIT
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir
@@ -315,23 +315,28 @@ class _Gathering:
 
     def _put_columns(self, box: PackingBox) -> None:
         kept = {n: tags for n, tags in self.known.tags.items() if kind_of(tags) is not Kind.NAMES}
-        tags = {name: binned(one) for name, one in {**kept, **self.tags}.items()}
+        tags = {**kept, **self.tags}
         if not tags:
             return
-        home, layout = self.placed.shares.home, self.placed.layout
-        part = partial(columns_part, tags, home, layout)
+        part = partial(columns_part, tags, self._counted.home, self.placed.layout)
         plans = [
             ("", partial(part, self.kept)),
             ("metadata of single documents are left out", partial(part, self.kept[:0])),
         ]
         self._put(box, "columns", plans, "metadata are left out")
 
+    @cached_property
+    def _counted(self) -> Shares:
+        """Shares of the documents that count somewhere: those with words."""
+        lengths = None if self.tree.vectors is not None else self.run.split.train_lengths
+        return self.placed.shares.of_words(lengths)
+
     def _put_lead(self, box: PackingBox) -> None:
         """Add the paragraph above the map."""
         tags = {**self.known.tags, **self.tags}
-        tree, layout, shares = self.placed
+        tree, layout, _ = self.placed
         nouns = "words" if tree.vectors is None else "rows"
-        known = LeadInput(tree, layout, shares, tags, box.parts["card"], nouns, self.labels)
+        known = LeadInput(tree, layout, self._counted, tags, box.parts["card"], nouns, self.labels)
         self._put(box, "lead", [("", partial(lead_part, known))], "the paragraph is left out")
 
     def _put_comparison(self, box: PackingBox) -> None:

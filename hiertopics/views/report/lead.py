@@ -11,7 +11,7 @@ from scipy import sparse
 from hiertopics.base.arrays import F64, I64, Bools
 from hiertopics.base.units import many
 from hiertopics.corpus.data import Tags, support_lacks
-from hiertopics.corpus.data.columns import binned, is_time, moments
+from hiertopics.corpus.data.columns import binned, drawn_part, is_time, moments
 from hiertopics.corpus.data.support import support_sentence
 from hiertopics.corpus.data.tree import NONE, ROOT, Labels, Tree, hidden_nodes
 from hiertopics.corpus.holdouts.spec import WITHIN
@@ -75,7 +75,7 @@ def lead_part(lead_input: LeadInput) -> list[Piece]:
         _largest(lead_input, branches),
         _support(lead_input),
         _change(lead_input, branches, inside),
-        _nowhere(lead_input, below),
+        _nowhere(lead_input, below[np.diff(lead_input.shares.own.indptr) > 0]),
         _prediction(lead_input.card),
     ]
     pieces: list[Piece] = []
@@ -166,15 +166,18 @@ def _support(lead_input: LeadInput) -> list[Piece]:
 
 
 def _nowhere(lead_input: LeadInput, below: F64) -> list[Piece]:
-    """Return how many documents have no branch with a third of their tokens."""
+    """Return how many documents have no branch with a third of their tokens.
+
+    below: of documents with words, float64 [n_docs, n_branches].
+    """
     if lead_input.nouns != "words" or below.shape[1] < 2 or not len(below):
         return []
     n = int((below.max(axis=1) < NOWHERE).sum())
     if not n:
         return ["Each document has a branch with a third of its words or more."]
-    have = "document has" if n == 1 else "documents have"
-    share = share_told(n / len(below))
-    return [f"{n:,} {have} no branch with a third of the words or more ({share})."]
+    fits, their = ("fits", "its") if n == 1 else ("fit", "their")
+    told = f"{many(n, 'document', ',')} ({share_told(n / len(below))}) {fits} no branch"
+    return [f"{told}: none has a third of {their} words."]
 
 
 def _prediction(card: Mapping[str, Any]) -> list[Piece]:
@@ -231,7 +234,7 @@ class _Bins(NamedTuple):
 
 
 def _bins_of(tags: Tags) -> _Bins | None:
-    """Return the bins of a column of dates or years, one of each document; else None."""
+    """Return the drawn bins of a column of dates or years, one of each document; else None."""
     if not is_time(tags):
         return None
     tags = binned(tags)
@@ -246,7 +249,8 @@ def _bins_of(tags: Tags) -> _Bins | None:
         names.append(tags.names[values[0]].strip())
         cells = [members.indices[slice(*members.indptr[value : value + 2])] for value in values]
         docs.append(np.concatenate(cells).astype(np.int64))
-    return _Bins(names, docs)
+    drawn = drawn_part(names, [len(own) for own in docs])
+    return _Bins(drawn.of(names), docs[drawn.first : drawn.end])
 
 
 def _over(name: str, bins: _Bins, branches: I64, inside: Bools) -> list[Piece]:

@@ -20,7 +20,7 @@ from hiertopics.views.report.nodes import rounded
 from hiertopics.views.report.topics import Layout, label_columns
 
 N_WORDS = 10
-FEW = 5
+FEW = 2
 
 
 def refuse_other_kind(run: RunDir, other: RunDir) -> None:

@@ -54,7 +54,7 @@ function traceBlock(page, card) {
   const shown = ["objective", size, ...names.filter((name) => name !== "objective" && name !== size)].filter((name) => name && traces[name]);
   const label = (name) => (name === "objective" ? card.objective.name : name.replace(/^n_/, "number of ").replaceAll("_", " "));
   const width = columnWidth(page);
-  const draw = (name, wide) => lineChart(iteration, traces[name], wide, `${label(name)} by iteration`, "#3f7fae");
+  const draw = (name, wide) => lineChart(iteration, traces[name], wide, `${label(name)} by iteration`, "#3f7fae", "iteration");
   const one = (name) => h("figure", {}, h("figcaption", {}, visible(label(name)), " ", takeaway(name, { svg: () => draw(name, 640), csv: () => [["iteration", name], ...iteration.map((i, at) => [i, traces[name][at]])] })), draw(name, width));
   return section("Over iterations", null, shown.slice(0, 2).map(one), shown.length > 2 && h("details", {}, h("summary", {}, `${shown.length - 2} more`), shown.slice(2).map(one)));
 }

@@ -9,6 +9,12 @@ function settingsApart(mine, other) {
   return keys.map((key) => [key, ...both.map((own, at) => written(valueOf(own, key, at)))]).filter(([, a, b]) => a !== b);
 }
 
+/** Places of the topics of a run: clusters of flat topics are none. @param {any} nodes */
+function topicsOf(nodes) {
+  const all = nodes.id.map((_, place) => place);
+  return nodes.id.some((id) => typeof id === "number") ? all.filter((place) => typeof nodes.id[place] === "number") : all;
+}
+
 /** What the page says of another run. */
 class Comparison {
   /** @param {any} page */
@@ -46,8 +52,9 @@ class Comparison {
     const { page, part } = this;
     const mine = page.data.card;
     const other = part.card;
-    const unmatched = page.data.n - part.mine.length;
-    const alone = part.nodes.id.length - part.other.length;
+    const mineAlone = topicsOf(page.data.nodes).filter((i) => !this.twin.has(i));
+    const otherAlone = topicsOf(part.nodes).filter((i) => !this.otherTwin.has(i));
+    const [unmatched, alone] = [mineAlone.length, otherAlone.length];
     return [
       h("h2", {}, "Two runs"),
       h("p", { class: "sub" }, `${visible(page.data.parts.run)} (${mine.backend}, seed ${mine.seed}) beside ${visible(part.run)} (${other.backend}, seed ${other.seed}).`),
@@ -55,8 +62,8 @@ class Comparison {
       part.flows && this.flowBlock(),
       this.pairBlock(),
       this.summaryBlock(mine, other),
-      unmatched > 0 && this.aloneBlock("Only in this run", page.data.nodes.id.map((_, i) => i).filter((i) => !this.twin.has(i)), (i) => topicLink(page, i, 6), (i) => page.data.nodes.branch_docs[i]),
-      alone > 0 && this.aloneBlock("Only in the other run", part.nodes.id.map((_, i) => i).filter((i) => !this.otherTwin.has(i)), (i) => this.called(i, 6), (i) => part.nodes.branch_docs[i]),
+      unmatched > 0 && this.aloneBlock("Only in this run", mineAlone, (i) => topicLink(page, i, 6), (i) => page.data.nodes.branch_docs[i]),
+      alone > 0 && this.aloneBlock("Only in the other run", otherAlone, (i) => this.called(i, 6), (i) => part.nodes.branch_docs[i]),
     ];
   }
 
@@ -65,7 +72,7 @@ class Comparison {
     const perplexity = (card) => inOneLine(card).replace(" of held-out words", "").replace("perplexity ", "") || "–";
     const rows = [
       ["folder", visible(this.page.data.parts.run), visible(this.part.run)],
-      row("backend", (c) => c.backend), row("seed", (c) => String(c.seed)), ["topics", whole.format(this.page.data.n), whole.format(this.part.nodes.id.length)],
+      row("backend", (c) => c.backend), row("seed", (c) => String(c.seed)), ["topics", ...[this.page.data.nodes, this.part.nodes].map((nodes) => whole.format(topicsOf(nodes).length))],
       row("documents", (c) => whole.format(c.corpus.n_docs)), row("perplexity", perplexity), row("split", (c) => c.split.hash), row("time", (c) => duration(c.seconds)),
       ...settingsApart(mine, other).map(([key, ...values]) => [visible(key), ...values.map((value) => visible(value))]),
     ];

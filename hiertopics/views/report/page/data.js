@@ -1,6 +1,7 @@
 // The data of the page: unpacked once, then read only. docs/report.md tells what each part holds.
 
-/** @typedef {{name: string, ordered: boolean, values: string[], totals: number[],
+/** @typedef {{name: string, ordered: boolean, same_as?: string, days?: string[], doc_day?: number[],
+ *   axis?: string[], not_drawn?: string, values: string[], totals: number[],
  *   node_n: number[], node_value: number[], node_count: number[],
  *   doc_n: number[], doc_value: number[], nodeFirst: number[], docFirst: number[]}} Column */
 
@@ -94,11 +95,12 @@ class Data {
     }
     this.branch = this.branches();
     this.every = this.children;
+    this.by = this.tree.kind === "flat" ? "documents" : "tokens";
     this.planCut();
     this.shown = new Set(this.opening);
     this.readDocuments();
-    /** @type {Column[]} */
-    this.columns = (parts.columns || []).map((column) => ({
+    /** Years beside dates of them say nothing more. @type {Column[]} */
+    this.columns = (parts.columns || []).filter((column) => !column.same_as).map((column) => ({
       ...column,
       nodeFirst: firsts(column.node_n),
       docFirst: firsts(column.doc_n),
@@ -108,8 +110,8 @@ class Data {
   }
 
   /** Order the nodes by when a cut shows them: what stands below a single root, or the roots, at once, then the largest first. */
-  planCut(by = "tokens") {
-    const size = by === "documents" ? this.nodes.branch_docs : this.nodes.below;
+  planCut() {
+    const size = this.by === "documents" ? this.nodes.branch_docs : this.nodes.below;
     const first = this.roots.length === 1 ? [...this.roots, ...this.every[this.roots[0]]] : this.roots;
     const isFirst = new Set(first);
     // A node is at least as large as those below it, and stands before them.
@@ -215,6 +217,12 @@ class Data {
     return below > 0 && (!tokens || (below + 0.5) * tokens[doc] >= UNIT);
   }
 
+  /** Whether a document counts at a node once: its main topic is there, and it has words. */
+  countsAt(doc, node) {
+    const { home, tokens } = this.docs;
+    return home[doc] >= node && home[doc] < this.nodes.end[node] && (!tokens || tokens[doc] > 0);
+  }
+
   /** Return the places and shares of a document, the largest first. */
   sharesOf(doc) {
     const found = [];
@@ -244,9 +252,10 @@ class Data {
     return found.sort((a, b) => b.times - a.times);
   }
 
-  /** Return the values of a document in a column. */
+  /** Return the values of a document in a column; of dates the days, which bars count by months or years. */
   valuesOf(column, doc) {
-    return column.doc_value.slice(column.docFirst[doc], column.docFirst[doc + 1]).map((v) => column.values[v]);
+    const [names, own] = column.days ? [column.days, column.doc_day] : [column.values, column.doc_value];
+    return own.slice(column.docFirst[doc], column.docFirst[doc + 1]).map((v) => names[v]);
   }
 
   /** Return the words of a node, or of all at and below it, by relevance: weight 1 is by probability, 0 by lift. */
@@ -262,19 +271,19 @@ class Data {
     return rows.sort((a, b) => b.score - a.score);
   }
 
-  /** Return how large a node is: of flat topics their documents, of a tree the share of the words at or below. */
+  /** Return how large a node is: its documents, or the share of the words at or below it, as the reader wants. */
   sizeOf(node) {
-    return this.tree.kind === "flat" ? this.nodes.branch_docs[node] : this.nodes.below[node];
+    return this.by === "documents" ? this.nodes.branch_docs[node] : this.nodes.below[node];
   }
 
   /** Return the size of a node in letters. */
   sizeText(node) {
-    return this.tree.kind === "flat" ? whole.format(this.nodes.branch_docs[node]) : percent(this.nodes.below[node]);
+    return this.by === "documents" ? whole.format(this.nodes.branch_docs[node]) : percent(this.nodes.below[node]);
   }
 
   /** Return what the sizes of nodes count. */
   get sizeNoun() {
-    return this.tree.kind === "flat" ? "documents" : this.tree.values === "loading" ? "rows" : "words";
+    return this.by === "documents" ? "documents" : this.tree.values === "loading" ? "rows" : "words";
   }
 
   /** Return nodes, the largest first. */

@@ -15,10 +15,16 @@ function documentView(page, doc) {
       }),
       page.comparison && page.comparison.moveOf(doc)),
     home >= 0 && data.tree.kind !== "flat" && section(data.tree.paths ? "Its path" : "Its main topic", null,
-      h("ol", { class: "path" }, data.pathTo(home).map((node) => h("li", {}, topicLink(page, node, 6))))),
+      h("ol", { class: "path" }, data.pathTo(home).map((node, depth) => indented(h("li", {}, topicLink(page, node, 6)), depth)))),
     weightBlock(page, doc),
     textBlock(page, doc),
   ];
+}
+
+/** Indent a line of a path: each level stands further in than the one above, less so below the third. */
+function indented(line, depth) {
+  line.style.paddingInlineStart = `${Math.min(depth, 3) + Math.max(depth - 3, 0) * 0.5}rem`;
+  return line;
 }
 
 function valueLink(page, column, value) {

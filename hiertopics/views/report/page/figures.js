@@ -94,6 +94,16 @@ function timeAxis(column, left, width, y, room) {
   return { step, names, at: (value) => left + places.get(value) * step };
 }
 
+/** Whether a value of a column is drawn: one of time on its axis, another one always. */
+function isDrawn(column, value) {
+  return !column.axis || column.axis.includes(value);
+}
+
+/** The sentence below bars over time of which some are left out. */
+function outsideHint(column) {
+  return Boolean(column.not_drawn) && h("p", { class: "hint" }, `${visible(column.not_drawn)}.`);
+}
+
 /** Bars side by side over time. rows: {value, n, title, pale}. */
 function columnChart(column, rows, width, label, fill, tell) {
   const [high, left, base] = [150, 46, 128];
@@ -125,8 +135,8 @@ function rowChart(rows, width, label, tell) {
   }));
 }
 
-/** A line over numbers. */
-function lineChart(xs, ys, width, label, fill) {
+/** A line over numbers; over: what the numbers below it are. */
+function lineChart(xs, ys, width, label, fill, over) {
   const points = xs.map((x, i) => [x, ys[i]]).filter(([, y]) => y !== null && Number.isFinite(y));
   const [high, left, base] = [150, 74, 126];
   const span = (values) => [Math.min(...values), Math.max(...values)];
@@ -139,7 +149,7 @@ function lineChart(xs, ys, width, label, fill) {
   return drawing(width, high, label,
     s("path", { d: `M${left} 14H${width}M${left} ${base}H${width}`, stroke: "currentColor", "stroke-opacity": 0.25, fill: "none" }),
     write(left - 5, 18, axis(y1), { "text-anchor": "end" }), y1 !== y0 && write(left - 5, base + 4, axis(y0), { "text-anchor": "end" }),
-    write(left, high - 8, whole.format(x0)), write(width - 2, high - 8, whole.format(x1), { "text-anchor": "end" }),
+    write(left, high - 8, whole.format(x0)), write((left + width) / 2, high - 8, over, { "text-anchor": "middle" }), write(width - 2, high - 8, whole.format(x1), { "text-anchor": "end" }),
     s("path", { d: path, stroke: fill, "stroke-width": 2, fill: "none" }),
     points.length < 60 && points.map(([a, b]) => s("circle", { cx: x(a).toFixed(1), cy: y(b).toFixed(1), r: 2.5, fill }, s("title", {}, `${whole.format(a)}: ${axis(b)}`))));
 }

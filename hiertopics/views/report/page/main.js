@@ -168,6 +168,7 @@ class Page {
     const hasWord = result && new Set([...result.words].map((node) => this.data.shownAt(node)));
     if (result) result.nodes = [...new Set(result.nodes.map((node) => this.data.shownAt(node)))];
     this.map.hits = result ? new Set(result.nodes.flatMap((node) => this.data.pathTo(node))) : null;
+    this.map.found = result ? new Set(result.nodes) : null;
     this.map.draw(true);
     if (!result) {
       this.found.replaceChildren();
@@ -182,7 +183,20 @@ class Page {
     this.found.replaceChildren(
       h("div", { class: "blockhead" }, h("h2", { id: "counts" }, `${count(nodes.length, "topic")}, ${count(docs.length, "document")}`), here && h("span", { class: "hint" }, here), h("button", { class: "small", onclick: () => this.search("") }, "Clear")),
       nodes.length > 0 && longList("Topics found", nodes.length, 44, (i) => [h("a", { class: "topic", href: `#t${this.data.nodes.id[largest[i]]}` }, marked(this.foundText(largest[i]), this.terms)), h("span", { class: "share" }, this.data.sizeText(largest[i]))]) || "",
-      docs.length > 0 && longList("Documents found", docs.length, ROW, (i) => documentRow(this, docs[i], null, this.data.docs.home[docs[i]], this.terms)) || "");
+      nodes.length + docs.length ? "" : this.searchedHint(),
+      docs.length > 0 && longList("Documents found", docs.length, ROW, (i) => documentRow(this, docs[i], null, this.data.docs.home[docs[i]], this.terms)) || "",
+      docs.length > 0 && !this.data.parts.texts && this.data.content ? h("p", { class: "hint" }, "Bold words are most probably of the document's main topic.") : "");
+  }
+
+  /** Sentences on what a search looks at, where it finds nothing. */
+  searchedHint() {
+    const { card, parts, docs } = this.data;
+    const longest = (parts.texts || []).reduce((most, text) => Math.max(most, text.length), 0);
+    const of = ["names", this.data.content && "words", this.data.columns.length > 0 && "metadata", longest > 0 && `the first ${whole.format(longest)} letters`].filter(Boolean);
+    const last = of.pop();
+    const { n_heldout: n } = card.split;
+    return h("p", { class: "hint" }, "Nothing holds all terms. A search looks at numbers, names and words of topics", docs && `, and at ${of.length ? `${of.join(", ")} and ` : ""}${last} of documents`, ".",
+      n > 0 && ` ${count(n, "document")} that ${n === 1 ? "is" : "are"} held out ${n === 1 ? "is" : "are"} not searched.`);
   }
 
   /** Return a sentence on the number of documents whose texts the page has; "" if it has all. */
@@ -196,14 +210,15 @@ class Page {
     return n ? `texts of ${whole.format(n)} of ${count(total, "document")} are here` : "no texts of documents are here";
   }
 
-  /** Name and words of a node, those with a term first: terms before words that contain one. */
+  /** Number, name and further words of a node, those with a term first: terms before words that contain one. */
   foundText(node) {
     const words = this.data.nodes.words[node].map((id) => this.data.words[id]);
     const rank = (word) => Number(!this.terms.some((term) => Search.asWord(word.toLowerCase(), term)));
     const hit = (word) => this.terms.some((term) => word.toLowerCase().includes(term));
-    const name = this.labels.of(node).name;
-    const hits = words.filter(hit).sort((a, b) => rank(a) - rank(b));
-    return [...(name ? [`${name}:`] : []), ...hits.slice(0, 4), ...words.filter((word) => !hit(word)).slice(0, 5)].join(" ");
+    const name = this.labels.called(node, NAME_WORDS);
+    const own = new Set(name.split(/[ ·]+/));
+    const hits = words.filter((word) => hit(word) && !own.has(word)).sort((a, b) => rank(a) - rank(b));
+    return `[${this.data.nodes.id[node]}] ${name}${hits.length ? `: ${hits.slice(0, 4).join(" ")}` : ""}`;
   }
 
   address() {
@@ -245,6 +260,7 @@ class Page {
     }
     this.showLead();
     const home = this.data.shownAt(this.homeOf(address, node));
+    if (move && !address) this.map.zoom(ROOT); // the overview is of the whole
     this.map.show(home);
     this.outline.show(home);
     this.detail.scrollTop = 0;
@@ -274,8 +290,14 @@ class Page {
     if (address === "groups" && data.groups) return groupsView(this);
     if (address === "model") return cardView(this);
     if (address === "compare" && this.comparison) return this.comparison.view();
-    const lost = address ? [h("p", { class: "hint" }, `This report has no ${visible(address)}.`)] : [];
+    const lost = address ? [h("p", { class: "hint" }, this.isHeldOut(number, address) ? `Document ${whole.format(number)} is held out: the model was not fitted to it, and this report has fitted documents alone.` : `This report has no ${visible(address)}.`)] : [];
     return [...lost, ...this.overview()];
+  }
+
+  /** Whether an address is that of a document that the fit did not see. */
+  isHeldOut(number, address) {
+    const { n_train: n, n_heldout: more } = this.data.card.split;
+    return /^d\d+$/.test(address) && this.data.nDocs === n && number >= 1 && number <= n + more;
   }
 
   overview() {
@@ -293,11 +315,12 @@ class Page {
         data.tree.values === "probability" && [whole.format(card.corpus.n_words), "different words"],
         !parts.lead && data.tree.values === "probability" && [whole.format(card.corpus.n_tokens), "words in all"],
       ].filter(Boolean).map(([value, what]) => h("div", {}, h("dt", {}, what), h("dd", {}, value)))),
-      branchesBlock(this),
+      branchesBlock(this) || branchList(this),
       agreementBlock(this),
       h("div", { class: "handling" }, section("How to read this page", null, h("ul", { class: "hints" },
         data.tree.kind === "flat" ? h("li", {}, "A box of the map is a topic, as high as it has documents.") : h("li", {}, "A box of the map is a topic; the boxes to its right are its parts. Click to look inside; click the leftmost to come back."),
         h("li", {}, "The outline below the map holds the same: arrow keys move, Enter opens. Press / to search."),
+        data.nodes.id.some((_, node) => isWeak(data, node)) && h("li", {}, `A name in grey: the topic comes back to less than ${percent(SUPPORTED)} in fits to parts of the documents.`),
         h("li", {}, "Colours are branches. A topic has an address of its own: copy the link to send it.")))),
       parts.left_out.length > 0 && section("Left out", null, h("ul", { class: "hints" }, parts.left_out.map((line) => h("li", {}, visible(line), ".")))),
       h("p", { class: "hint" }, `Made by ${parts.program}. This file loads nothing and sends nothing.`),

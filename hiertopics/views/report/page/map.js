@@ -14,8 +14,17 @@ const SOME = { column: 80, some: true };
 const MOST_RAISED = 2;
 /** Share of a branch whose parts may be joined there. */
 const MOST_OF_BRANCH = 0.5;
+/** Width of a column from which a deeper level is drawn inside the boxes that have room for it. */
+const DEEPER = 130;
+const WIDER = [ROOMY, TIGHT].map((room) => ({ ...room, column: DEEPER, wide: DEEPER }));
+/** Share of a box whose parts may be joined inside it on such a level. */
+const MOST_OF_DEEPER = 0.8;
 /** Height from which a node's own words have a box. */
 const LEAST_OWN = 2;
+/** Opacity of what a search did not find. */
+const DIM = 0.3;
+/** What is said of the words of a single root. */
+const GENERAL = "at the root: they fit all branches alike";
 const STRIP = 28;
 const LANE = 190;
 const NARROW = 112;
@@ -95,14 +104,15 @@ function lines(text, room, most) {
   return found.map((line) => shortened(line, room, true));
 }
 
-/** Most steps of the slider. */
-const MOST_STEPS = 100;
+/** Steps of the slider for each topic that the map has room for, and the fewest steps: the later ones change what stands inside boxes. */
+const STEPS_OF_DRAWN = 2;
+const FEWEST_STEPS = 10;
 
 /** The icicle with its crumbs. */
 class TopicMap {
   /** @param {Data} data @param {Labels} labels @param {(node: number) => void} choose */
   constructor(data, labels, choose) {
-    Object.assign(this, { data, labels, choose, focus: ROOT, skipped: 0, by: data.tree.kind === "flat" ? "documents" : "tokens", chosen: -1, hits: null });
+    Object.assign(this, { data, labels, choose, focus: ROOT, skipped: 0, chosen: -1, hits: null, found: null });
     this.crumbs = h("nav", { class: "crumbs", "aria-label": "Place in the map" });
     this.tools = h("div", { class: "tools" });
     this.cutter = this.makeCutter();
@@ -114,17 +124,14 @@ class TopicMap {
     labels.listeners.push(() => this.draw(true));
   }
 
-  /** The slider that shows more nodes, the largest first; all of them at the right end. Its steps grow: most of a large tree stands inside boxes. */
+  /** The slider that shows more nodes, one by one, the largest first; all of them at the right end, since most of a large tree stands inside boxes. */
   makeCutter() {
     const { data } = this;
     if (data.fewest === data.n) return null;
-    const steps = Math.min(data.n - data.fewest, MOST_STEPS);
-    const shownAt = (step) => Math.max(data.fewest + step, Math.round(data.fewest * (data.n / data.fewest) ** (step / steps)));
-    const out = h("output", { for: "cut", title: "Other topics stand inside the boxes, and in the outline" });
-    const input = h("input", { id: "cut", type: "range", min: data.fewest, max: data.fewest + steps, step: 1, value: data.fewest + steps, "aria-label": "Fewer or more topics", oninput: () => this.cut() });
+    const out = h("output", { for: "cut" });
+    const input = h("input", { id: "cut", type: "range", min: data.fewest, max: data.n, step: 1, value: data.n, "aria-label": "Fewer or more topics", oninput: () => this.cut() });
     this.cut = () => {
-      const step = Number(input.value) - data.fewest;
-      data.cut(steps < MOST_STEPS ? data.fewest + step : shownAt(step));
+      data.cut(input.value === input.max ? data.n : Number(input.value));
       this.focus = data.shownAt(this.focus);
       this.skipped = 0;
       this.draw(true);
@@ -132,7 +139,13 @@ class TopicMap {
     };
     this.tellCut = () => {
       const drawn = this.picture.querySelectorAll("[data-node]").length;
-      const text = `${drawn < data.shown.size ? `${whole.format(drawn)} of ` : ""}${count(data.shown.size, "topic")}`;
+      const isWhole = [ROOT, data.roots[0]].includes(this.focus) && !this.skipped;
+      if (isWhole && data.shown.size === data.n) {
+        input.max = Math.min(data.n, Math.max(STEPS_OF_DRAWN * drawn, data.fewest + FEWEST_STEPS));
+        input.value = input.max;
+      }
+      const [some, all] = [data.shown.size, count(data.n, "topic")];
+      const text = `${some < data.n ? `${whole.format(some)} of ` : ""}${all}${drawn < some ? `, ${whole.format(drawn)} drawn; click a box for the others` : ""}`;
       out.textContent = text;
       input.setAttribute("aria-valuetext", text);
     };
@@ -140,7 +153,7 @@ class TopicMap {
   }
 
   size(node) {
-    return this.by === "documents" ? this.data.nodes.branch_docs[node] : this.data.nodes.below[node];
+    return this.data.by === "documents" ? this.data.nodes.branch_docs[node] : this.data.nodes.below[node];
   }
 
   /** Return what the height of a node stands for where its children have this sum: hidden ones leave no gap. */
@@ -198,11 +211,14 @@ class TopicMap {
     this.crumbs.replaceChildren(step(ROOT, "All topics"), ...names.filter((n) => !single || n !== data.roots[0]).map((n) => step(n, told(labels.called(n, 2)))),
       ...(this.skipped > 0 ? [h("span", {}, `after the ${whole.format(this.skipped)} largest`)] : []));
     this.tools.replaceChildren(
-      choice("Area of a topic", [["documents", "by documents"], ["tokens", data.tree.values === "loading" ? "by rows" : "by words"]], this.by, (by) => {
-        this.by = by;
-        data.planCut(by);
+      choice("Area of a topic", [["documents", "by documents"], ["tokens", data.tree.values === "loading" ? "by rows" : "by words"]], data.by, (by) => {
+        data.by = by;
+        data.planCut();
         if (data.shown.size < data.n) this.cut();
-        else this.draw(true);
+        else {
+          this.draw(true);
+          this.onCut();
+        }
       }),
       takeaway("map", {
         svg: () => this.drawn(1000, 620, false, true),
@@ -245,12 +261,18 @@ class TopicMap {
     const sum = sizes.reduce((total, size) => total + size, 0);
     const whole = focus === ROOT || this.skipped ? sum : this.room(focus, sum);
     const [width, high] = [page.width - strip, (page.high * sum) / whole];
-    const place = (plan, room) => this.levelsPlaced(focus, children, plan, { ...page, strip, scale: width / sum, tall: high, wide: width }, room);
+    const area = { ...page, strip, scale: width / sum, tall: high, wide: width };
+    const place = (n, room) => this.levelsPlaced(focus, children, this.planned(sizes, width, high, n), area, room);
+    const deepened = (drawn) => this.deepened(drawn, focus, children, area);
     const most = this.levelsBelow(focus, 3) > 2 ? Math.min(usualLanes(width), sizes.length) : 0;
-    let best = place(this.planned(sizes, width, high), ROOMY);
+    let best = place(1, ROOMY);
     // In more lanes boxes are higher: there may be room for a second level beside the first.
-    for (let n = best.plan.lanes.length + 1; best.levels === 1 && n <= most; n++) best = this.better(best, place(this.planned(sizes, width, high, n), ROOMY));
-    for (const room of [TIGHT, SOME]) if (best.levels === 1) for (let n = 1; n <= most; n++) best = this.better(best, place(this.planned(sizes, width, high, n), room));
+    for (let n = best.plan.lanes.length + 1; best.levels === 1 && n <= most; n++) best = this.better(best, place(n, ROOMY));
+    for (const room of [TIGHT, SOME]) if (best.levels === 1) for (let n = 1; n <= most; n++) best = this.better(best, place(n, room));
+    const first = best;
+    best = deepened(first);
+    // And for more topics: each is a box wherever boxes have room.
+    for (const room of WIDER) if (first.levels > 1) for (let n = 1; n <= most; n++) best = this.fuller(best, deepened(place(n, room)));
     page.parts.push(...best.parts);
     if (focus !== ROOT && !this.skipped) this.placeOwn(focus, strip, high, page.high - high, { ...page, right: page.width });
     this.next = best.plan.shown < children.length ? this.skipped + best.plan.shown : 0;
@@ -259,6 +281,11 @@ class TopicMap {
   /** Return the drawing of two with a second level, or the one that joins less below the first. */
   better(one, other) {
     return other.levels > 1 && (one.levels === 1 || other.joined < one.joined) ? other : one;
+  }
+
+  /** Return the drawing of two that has more topics. */
+  fuller(one, other) {
+    return other.levels > 1 && other.n > one.n ? other : one;
   }
 
   /** Return the drawing of as many levels as these lanes have room for: columns not too narrow, and few boxes joined. */
@@ -270,19 +297,34 @@ class TopicMap {
     const most = (room.joined - plan.left / sum) * page.wide * page.high;
     // A level most of which would be joined says nothing: the one above it gets its room.
     for (; ; levels--) {
-      const drawn = { parts: [], areas: [] };
+      const drawn = { parts: [], areas: [], shown: [] };
       this.placeLanes(focus, children, plan, { ...page, ...drawn, levels });
       const joined = drawn.areas.reduce((total, area) => total + area, 0);
-      if (levels === 1 || joined <= most) return { levels, plan, joined, parts: drawn.parts };
+      if (levels === 1 || joined <= most) return { levels, plan, joined, parts: drawn.parts, n: drawn.shown.length };
     }
+  }
+
+  /** Return the drawing with further levels inside the boxes alone that have room for them: more topics of the slider are more boxes. */
+  deepened(best, focus, children, page) {
+    const { plan, levels: firm } = best;
+    const narrowest = Math.min(...plan.lanes.map((lane) => lane.size * page.scale));
+    const most = best.some ? 0 : Math.min(this.levelsBelow(focus, 99) - 1, Math.floor(narrowest / DEEPER));
+    let found = best;
+    for (let levels = firm + 1; levels <= most && firm > 1; levels++) {
+      const drawn = { parts: [], areas: [], shown: [] };
+      this.placeLanes(focus, children, plan, { ...page, ...drawn, levels, firm });
+      if (!drawn.shown.some(({ level }) => level === levels - 1)) break;
+      found = { ...best, parts: drawn.parts, n: drawn.shown.length };
+    }
+    return found;
   }
 
   /** Return the drawing with a second level of those branches alone whose parts have room. joined: what is not drawn as a part of its own. */
   somePlaced(focus, children, plan, page, room) {
     const drawn = { parts: [], areas: [], shown: [] };
-    this.placeLanes(focus, children, plan, { ...page, ...drawn, levels: 2, some: room.column });
-    const shown = drawn.shown.reduce((total, area) => total + area, 0);
-    return { levels: shown > 0 ? 2 : 1, plan, joined: page.wide * page.high - shown, parts: drawn.parts };
+    this.placeLanes(focus, children, plan, { ...page, ...drawn, levels: 2, firm: 1, some: room.column });
+    const shown = drawn.shown.reduce((total, { area }) => total + area, 0);
+    return { levels: shown > 0 ? 2 : 1, some: true, plan, joined: page.wide * page.high - shown, parts: drawn.parts };
   }
 
   /** Draw lanes side by side, each as wide as what it holds; the last box may join the smallest topics. */
@@ -331,13 +373,13 @@ class TopicMap {
 
   placeNode(node, level, y, high, page) {
     const isOuter = level + 1 < page.levels;
-    const hasRoom = isOuter && this.hasReadableParts(node, high, page.some ? MOST_OF_BRANCH : 1);
+    const hasRoom = isOuter && this.hasReadableParts(node, high, level + 1 < (page.firm || page.levels) ? 1 : page.some ? MOST_OF_BRANCH : MOST_OF_DEEPER);
     const children = hasRoom ? this.below(node) : [];
     const isLeaf = !this.data.children[node].length;
     const x = page.left + level * page.column;
     const wide = isLeaf || (isOuter && !hasRoom) ? page.right - x : page.column;
     page.parts.push(this.box(node, x, y, wide, high, page, !isLeaf && !children.length));
-    if (level > 0 && page.shown) page.shown.push(wide * high);
+    if (level > 0) page.shown.push({ level, area: wide * high });
     if (children.length) this.placeChildren(node, level + 1, y, high, page);
   }
 
@@ -387,19 +429,21 @@ class TopicMap {
   placeOwn(node, x, y, high, page) {
     if (high < LEAST_OWN) return;
     const { data } = this;
-    const noun = this.by === "documents" ? "documents" : data.tree.values === "loading" ? "rows" : "words";
-    const text = `own ${noun}`;
-    page.parts.push(s("g", { class: page.paper ? null : "own" },
-      s("title", {}, `${text} of [${data.nodes.id[node]}], and of topics that are not shown`),
-      this.faintBox(node, x, y, page.right - x, high, page, text)));
+    const noun = this.data.by === "documents" ? "documents" : data.tree.values === "loading" ? "rows" : "words";
+    const isGeneral = noun === "words" && data.roots.length === 1 && node === data.roots[0];
+    const title = `own ${noun} of [${data.nodes.id[node]}]${isGeneral ? `, ${percent(data.nodes.weight[node])} of all words: ${GENERAL}` : ", and of topics that are not shown"}`;
+    const text = isGeneral ? [`general words, ${percent(data.nodes.weight[node])}`, GENERAL] : [`own ${noun}`];
+    page.parts.push(s("g", { class: page.paper ? null : "own", opacity: this.found && !this.found.has(node) ? DIM : null },
+      s("title", {}, title), this.faintBox(node, x, y, page.right - x, high, page, text)));
   }
 
-  /** Return the shapes of a box that is no topic. */
-  faintBox(node, x, y, wide, high, page, text) {
+  /** Return the shapes of a box that is no topic, with as many lines as fit. */
+  faintBox(node, x, y, wide, high, page, texts) {
     const room = wide - 14;
+    const line = (text, i) => (i ? high >= 22 + i * 14 : high >= 12) && room > 0 && s("text", { x: (x + 7).toFixed(1), y: (y + Math.min(high / 2 + 4, 15) + i * 14).toFixed(1), fill: page.inDark ? "#b9c3cf" : "#4a5868" }, shortened(text, room, false));
     return [
       s("rect", { x: (x + 0.75).toFixed(2), y: (y + 0.75).toFixed(2), width: Math.max(wide - 1.5, 0.5).toFixed(2), height: Math.max(high - 1.5, 0.5).toFixed(2), rx: 3, fill: faintColour(this.data, node, page.inDark) }),
-      high >= 12 && room > 0 && s("text", { x: (x + 7).toFixed(1), y: (y + Math.min(high / 2 + 4, 15)).toFixed(1), fill: page.inDark ? "#b9c3cf" : "#4a5868" }, shortened(text, room, false))];
+      texts.map(line)];
   }
 
   box(node, x, y, wide, high, page, hasMore) {
@@ -411,7 +455,7 @@ class TopicMap {
     const written = lines(text, wide - (hasMore ? 22 : 14), most);
     const dim = this.hits && !this.hits.has(node);
     const title = `[${data.nodes.id[node]}] ${visible(labels.called(node, 8))}: ${count(data.nodes.branch_docs[node], "document")}, ${percent(data.nodes.below[node])} of all words`;
-    return s("g", { class: page.paper ? null : `box${node === this.chosen ? " chosen" : ""}`, "data-node": page.paper ? null : node, opacity: dim ? 0.3 : null, onclick: page.paper ? null : () => this.clicked(node) },
+    return s("g", { class: page.paper ? null : `box${node === this.chosen ? " chosen" : ""}`, "data-node": page.paper ? null : node, opacity: dim ? DIM : null, onclick: page.paper ? null : () => this.clicked(node) },
       s("title", {}, title),
       s("rect", { x: (x + 0.75).toFixed(2), y: (y + 0.75).toFixed(2), width: Math.max(wide - 1.5, 0.5).toFixed(2), height: Math.max(high - 1.5, 0.5).toFixed(2), rx: 3, fill }),
       written.map((line, i) => s("text", { x: (x + 7).toFixed(1), y: (high < 22 ? y + high / 2 + 4 : y + 15 + i * 14).toFixed(1), fill: page.inDark ? "#eef2f6" : "#14202e", "font-weight": 600 }, line)),
@@ -431,9 +475,10 @@ class TopicMap {
   joined(node, rest, skipped, x, y, high, page) {
     const wide = page.right - x;
     const text = `and ${whole.format(rest.length)} more`;
-    return s("g", { class: page.paper ? null : "box", onclick: page.paper ? null : () => this.zoom(node, skipped) },
+    const dim = this.hits && !rest.some((child) => this.hits.has(child));
+    return s("g", { class: page.paper ? null : "box", opacity: dim ? DIM : null, onclick: page.paper ? null : () => this.zoom(node, skipped) },
       s("title", {}, `${text}: ${rest.slice(0, 12).map((child) => visible(this.labels.called(child, 3))).join("; ")}`),
-      this.faintBox(node, x, y, wide, high, page, text));
+      this.faintBox(node, x, y, wide, high, page, [text]));
   }
 
   /** A click chooses and zooms in; one on what fills the map leads back. */

@@ -49,8 +49,8 @@ class Outline {
     const { data, labels } = this;
     const hasChildren = data.children[node].length > 0;
     const isOpen = this.open.has(node);
-    const flat = data.tree.kind === "flat";
-    const share = data.sizeOf(node) / (flat ? Math.max(data.nodes.branch_docs[data.roots[0]], data.docs ? data.docs.total : 0, 1) : 1);
+    const inDocuments = data.by === "documents";
+    const share = data.sizeOf(node) / (inDocuments ? Math.max(data.nodes.branch_docs[data.roots[0]], data.docs ? data.docs.total : 0, 1) : 1);
     const swatch = h("span", { class: "swatch" });
     swatch.style.background = inkColour(data, node);
     const bar = h("span", { class: "bar" });
@@ -69,7 +69,7 @@ class Outline {
     },
       h("span", { class: "twist", "aria-hidden": "true" }, hasChildren ? (isOpen ? "▾" : "▸") : ""), swatch,
       h("span", { class: "what" }, labels.of(node).name && h("b", {}, told(labels.of(node).name), " "), told(data.nameOf(node, 7))),
-      h("span", { class: "docs" }, h("span", { class: "track", "aria-hidden": "true" }, bar), h("span", { class: "number" }, data.sizeText(node), h("span", { class: "unseen" }, flat ? " documents" : ` of all ${data.sizeNoun}`))));
+      h("span", { class: "docs" }, h("span", { class: "track", "aria-hidden": "true" }, bar), h("span", { class: "number" }, data.sizeText(node), h("span", { class: "unseen" }, inDocuments ? " documents" : ` of all ${data.sizeNoun}`))));
     row.style.paddingInlineStart = `${data.depth[node] * 16 + 4}px`;
     return row;
   }

@@ -23,6 +23,7 @@ class Search {
       names: data.docs ? data.row.map((_, doc) => data.docName(doc).toLowerCase()) : [],
       texts: lower(data.parts.texts),
       values: data.columns.map((column) => lower(column.values)),
+      days: data.columns.map((column) => column.days || []),
     };
     return this.low;
   }
@@ -68,7 +69,7 @@ class Search {
   /** Take the flag from documents without a term. */
   keep(docs, term, holds, low, has) {
     const { data } = this;
-    const values = low.values.map((column) => column.map((value) => has(value, term)));
+    const [values, days] = [low.values, low.days].map((columns) => columns.map((column) => column.map((value) => has(value, term))));
     for (let doc = 0; doc < docs.length; doc++) {
       if (!docs[doc]) continue;
       let found = has(low.names[doc], term) || has(low.texts[doc] || "", term);
@@ -77,7 +78,7 @@ class Search {
       }
       for (let c = 0; c < values.length && !found; c++) {
         const column = data.columns[c];
-        for (let i = column.docFirst[doc]; i < column.docFirst[doc + 1] && !found; i++) found = values[c][column.doc_value[i]];
+        for (let i = column.docFirst[doc]; i < column.docFirst[doc + 1] && !found; i++) found = values[c][column.doc_value[i]] || (column.days && days[c][column.doc_day[i]]);
       }
       if (!found) docs[doc] = 0;
     }

@@ -1,5 +1,6 @@
 // The table of documents: sorted by a column, filtered by branch and by values of metadata.
 
+/** Values of a column that can be chosen: the most common ones of a column that has more and no order. */
 const MOST_CHOICES = 200;
 const MOST_SHOWN = 3;
 
@@ -16,7 +17,8 @@ class Asked {
 
 /** Columns whose values can be chosen. @param {Data} data */
 function choosable(data) {
-  return data.columns.filter((column) => column.doc_n.length && column.values.length > 1 && column.values.length <= MOST_CHOICES);
+  const isFor = (column) => column.values.length <= MOST_CHOICES || (!column.ordered && column.totals[1] >= FEW_DOCUMENTS);
+  return data.columns.filter((column) => column.doc_n.length && column.values.length > 1 && isFor(column));
 }
 
 /** Columns that stand in the table. @param {Data} data */
@@ -29,22 +31,21 @@ function branchesOf(data) {
   return data.roots.length === 1 ? data.every[data.roots[0]] : data.roots;
 }
 
-/** The place of a document's first value in a column; after all others where it has none. */
+/** The place of a document's first value, or day, in a column; after all others where it has none. */
 function firstValue(column, doc) {
-  return column.doc_n[doc] ? column.doc_value[column.docFirst[doc]] : Infinity;
+  return column.doc_n[doc] ? (column.doc_day || column.doc_value)[column.docFirst[doc]] : Infinity;
 }
 
 /** Documents that fit what is asked, in its order. @param {Page} page @returns {number[]} */
 function askedDocuments(page) {
   const { data, asked } = page;
-  const { home } = data.docs;
   const has = (column, doc, value) => {
     for (let i = column.docFirst[doc]; i < column.docFirst[doc + 1]; i++) if (column.doc_value[i] === value) return true;
     return false;
   };
   const wanted = choosable(data).filter((column) => asked.values.has(column.name));
   const found = data.row.map((_, doc) => doc).filter((doc) =>
-    (asked.branch === ROOT || (home[doc] >= asked.branch && home[doc] < data.nodes.end[asked.branch])) &&
+    (asked.branch === ROOT || data.countsAt(doc, asked.branch)) &&
     wanted.every((column) => has(column, doc, asked.values.get(column.name))));
   const keys = keysOf(page);
   const key = keys.get(asked.key) || keys.get("corpus");
@@ -72,6 +73,12 @@ function keysOf(page) {
   ]);
 }
 
+/** The name of a column, and how many of its values can be chosen. */
+function choicesTold(column) {
+  const { length } = column.values;
+  return length > MOST_CHOICES ? `${column.name}, ${MOST_CHOICES} most common of ${whole.format(length)}` : column.name;
+}
+
 /** A control that chooses one value of several, or all. */
 function chooser(label, all, options, chosen, act) {
   const select = h("select", { onchange: (event) => act(Number(event.target.value)) },
@@ -96,12 +103,12 @@ function documentTable(page) {
   };
   const filters = h("div", { class: "filters" },
     chooser("Branch", "All branches", data.largestFirst(branchesOf(data)).map((node) => [node, labels.called(node, 4)]), asked.branch, again((value) => { asked.branch = value; })),
-    choosable(data).map((column) => chooser(column.name, "All", column.values.map((value, place) => [place, `${value} (${whole.format(column.totals[place])})`]), asked.values.get(column.name) ?? ROOT, again((value) => {
+    choosable(data).map((column) => chooser(choicesTold(column), "All", column.values.slice(0, MOST_CHOICES).map((value, place) => [place, `${value} (${whole.format(column.totals[place])})`]), asked.values.get(column.name) ?? ROOT, again((value) => {
       if (value === ROOT) asked.values.delete(column.name);
       else asked.values.set(column.name, value);
     }))));
   draw();
-  return [filters, told, host];
+  return [filters, told, host, h("p", { class: "hint" }, "A document stands in the branch of its main topic alone; a topic also lists documents with fewer words there.")];
 }
 
 /** A topic, and the branch that it stands in. */

@@ -27,6 +27,12 @@ function overColumn(page, column) {
   return { branches, counts };
 }
 
+/** What a place on the axis of a column is; of another column its name. */
+function placeNoun(column) {
+  const isEach = (form) => column.ordered && column.values.every((value) => form.test(value));
+  return isEach(/^\d{4}$/) ? "year" : isEach(/^\d{4}-\d\d$/) ? "month" : told(column.name);
+}
+
 /** The section of the overview: the first column of time, else another one. @param {Page} page */
 function branchesBlock(page) {
   const columns = [...timeColumns(page.data), ...kindColumns(page.data)];
@@ -46,14 +52,27 @@ function branchesBlock(page) {
     }),
     takeaway(`branches-${word}-${column.name}`, { svg: () => svg(760), csv }),
   ];
-  const shown = column.ordered ? column.totals : column.totals.slice(0, MOST_COMPARED);
-  const rest = column.totals.length - shown.length;
+  const shown = column.ordered ? column.totals.filter((_, at) => isDrawn(column, column.values[at])) : column.totals.slice(0, MOST_COMPARED);
+  const rest = column.ordered ? 0 : column.totals.length - shown.length;
   return section(h("span", {}, `Branches ${word} `, told(column.name)), tools, host,
-    paleHint(shown.some((total) => total > 0 && total < FEW_DOCUMENTS)),
+    paleHint(shown.some((total) => total > 0 && total < FEW_DOCUMENTS)), outsideHint(column),
     h("ul", { class: "legend keyed" }, branches.map((node) => h("li", {}, topicLink(page, node, NAME_WORDS)))),
-    h("p", { class: "hint" }, "Of the documents of each ", told(column.name), ", the share whose main topic is in the branch. A part of a bar leads to its documents.",
+    h("p", { class: "hint" }, "Of the documents of each ", placeNoun(column), ", the share whose main topic is in the branch.", h("span", { class: "handling" }, " A part of a bar leads to its documents."),
       rest > 0 && ` ${whole.format(rest)} less common ${rest === 1 ? "value is" : "values are"} not shown.`,
       nHidden > 0 && ` Left out: ${nHidden} hidden ${nHidden === 1 ? "branch" : "branches"}.`));
+}
+
+/** The section of the overview without a column to draw: the branches with their topics, documents and share, the largest first. */
+function branchList(page) {
+  const { data, labels } = page;
+  const branches = data.largestFirst(branchesOf(data).filter((node) => !labels.hidden(node)));
+  if (branches.length < 2 || data.tree.kind === "flat") return null;
+  const rows = branches.slice(0, MOST_BRANCHES).map((node) => h("tr", {}, h("th", { scope: "row" }, topicLink(page, node, NAME_WORDS)),
+    [data.nodes.end[node] - node, data.nodes.branch_docs[node]].map((n) => h("td", { class: "right" }, whole.format(n))), h("td", { class: "right" }, data.sizeText(node))));
+  const more = branches.length - rows.length;
+  return section("Branches", null,
+    h("table", { class: "branches" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "branch"), ["topics", "documents", data.sizeNoun].map((head) => h("th", { scope: "col", class: "right" }, head)))), h("tbody", {}, rows)),
+    h("p", { class: "hint" }, `${data.tree.paths ? "A document counts at the branch that its path takes." : "A document counts at each branch where it has a word or more."}${more > 0 ? ` The outline has ${whole.format(more)} more.` : ""}`));
 }
 
 /** A part of a bar: the documents of a branch among those of a value. place: its x, y, width and height. */
@@ -89,7 +108,7 @@ function stackedChart(page, column, branches, counts, width) {
   const axis = timeAxis(column, left, width, base + 16, 56);
   const bars = column.values.map((value, at) => {
     let below = 0;
-    return branches.map((node, b) => {
+    return isDrawn(column, value) && branches.map((node, b) => {
       const share = column.totals[at] ? counts[b][at] / column.totals[at] : 0;
       const y = base - (below + share) * (base - 14);
       below += share;

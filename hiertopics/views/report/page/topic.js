@@ -38,8 +38,8 @@ function topicView(page, node) {
     isBranch && childBlock(page, node),
     wordBlock(page, node, hasWordsBelow),
     !isBranch && tellingBlock(page, node),
-    columnBlocks(page, node),
     documentBlock(page, node),
+    columnBlocks(page, node),
     hasWordsBelow && ownBlock(page, node),
     isBranch && tellingBlock(page, node),
   ];
@@ -168,7 +168,7 @@ function columnBlocks(page, node) {
 function countedHint(data, node) {
   const total = data.nodes.branch_docs[node];
   if (!data.docs || data.tree.paths) return null;
-  const n = data.docs.home.filter((home) => home >= node && home < data.nodes.end[node]).length;
+  const n = data.docs.home.filter((_, doc) => data.countsAt(doc, node)).length;
   if (data.nDocs < data.docs.total) return h("p", { class: "hint" }, "Bars count a document once, at its main topic.");
   return n < total && h("p", { class: "hint" }, `Bars count a document once, at its main topic: ${whole.format(n)} of the ${count(total, "document")}.`);
 }
@@ -178,13 +178,14 @@ function columnBlock(page, node, column) {
   const rows = columnRows(data, node, column);
   const isName = column.totals.every((total) => total === 1);
   if (!rows.length || isName) return null;
+  const drawn = rows.filter((row) => isDrawn(column, row.value));
   const host = h("div", { class: "chart" });
   const tools = h("span", {});
   const draw = () => {
     const by = page.columnsBy;
     const width = Math.max(Math.floor(page.detail.clientWidth) - 34, 260);
-    const shown = column.ordered ? rows : sorted();
-    host.replaceChildren(...[column.ordered ? chartOf(width) : listOf(), paleHint(shown.some(isPale))].filter(Boolean));
+    const shown = column.ordered ? drawn : sorted();
+    host.replaceChildren(...[column.ordered ? chartOf(width) : listOf(), paleHint(shown.some(isPale)), outsideHint(column)].filter(Boolean));
     tools.replaceChildren(
       choice(`Show ${column.name}`, [["share", "share"], ["count", "count"]], by, (value) => {
         page.columnsBy = value;
@@ -200,8 +201,8 @@ function columnBlock(page, node, column) {
   // A count is what it is; a share says something of further documents.
   const isPale = (row) => page.columnsBy === "share" && row.total < FEW_DOCUMENTS;
   const title = (row) => `${visible(row.value)}: ${whole.format(row.n)} of ${count(row.total, "document")}, ${percent(row.share)}${isPale(row) ? restsOn(row.total) : ""}`;
-  const chartOf = (width) => columnChart(column, rows.map((row) => ({ value: row.value, n: valueOf(row), title: title(row), pale: isPale(row) })), width,
-    `${visible(column.name)}: ${page.columnsBy === "share" ? "share of the documents of each value" : "documents"}; highest at ${visible(rows.reduce((a, b) => (valueOf(b) > valueOf(a) ? b : a)).value)}`, inkColour(data, node), tell);
+  const chartOf = (width) => columnChart(column, drawn.map((row) => ({ value: row.value, n: valueOf(row), title: title(row), pale: isPale(row) })), width,
+    `${visible(column.name)}: ${page.columnsBy === "share" ? "share of the documents of each value" : "documents"}; highest at ${visible(drawn.reduce((a, b) => (valueOf(b) > valueOf(a) ? b : a)).value)}`, inkColour(data, node), tell);
   // The share of a value with few documents is chance: the most common ones here are shown.
   const sorted = () => rows.slice().sort((a, b) => b.n - a.n).slice(0, 12).sort((a, b) => valueOf(b) - valueOf(a));
   const listOf = () => {
