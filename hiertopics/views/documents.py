@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from hiertopics.base.arrays import Bools
 from hiertopics.base.errors import HiertopicsError
 from hiertopics.base.units import many
 from hiertopics.base.visible import steady, visible
+from hiertopics.corpus.data import Tags
 from hiertopics.corpus.data.membership import columns_of
 from hiertopics.corpus.data.naming import names_of
 from hiertopics.corpus.data.tree import Tree
@@ -34,6 +35,12 @@ EQUAL = 9
 
 BLOCK = 1 << 16
 """Documents whose shares are looked at together."""
+
+STANDING = frozenset(
+    ("doc", "name", "share", "counted", "topic", "path", "probability", "main_path", "topics")
+    + ("topic_name", "topic_auto_name", "snippet")
+)
+"""Names of the fields of ``docs`` that every run has."""
 
 _Best = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 """Documents, their shares at or below a node, and at the node itself."""
@@ -143,7 +150,9 @@ def docs(
     count them; only with a node), the entries of ``rows.places_of`` (topic, path and probability or
     main_path, topics), topic_name (the name of its main topic, or of the nearest node above that
     has one; only where somebody named nodes), topic_auto_name (that node's automatic one),
-    snippet (None where the run has none).
+    snippet (None where the run has none), and the columns of metadata that the run keeps and whose
+    names are none of these: a document's value as text, None without one; lists in a column in
+    which a document has several.
     node: its number, its name or words of its name. words_by: the order of the words of
     topic_auto_name, of ``naming.ORDERS``; None: ``name``.
     Of a node, documents with a share that does not round to 0.00, and those counted. Raises
@@ -162,6 +171,7 @@ def docs(
     called = names_above(tree, labels_of(target))
     auto = names_of(tree, target.vocab, words_by=words_by).texts
     places = places_of(chosen, tree, theta, paths, target.split.train_lengths)
+    columns = {} if kept is None else _metadata(kept.tags)
     records = []
     for at, (doc, place) in enumerate(zip(chosen.tolist(), places, strict=True)):
         name = names[doc]
@@ -178,8 +188,20 @@ def docs(
             record["topic_name"] = "" if last is None else called[last]
         record["topic_auto_name"] = "" if last is None else auto[last]
         record["snippet"] = None if kept is None or kept.snippets is None else kept.snippets[doc]
+        record |= {column: values[doc] for column, values in columns.items()}
         records.append(record)
     return records
+
+
+def _metadata(tags: Mapping[str, Tags]) -> dict[str, Sequence[str | list[str] | None]]:
+    """Return the values of each document by column; columns named as in ``STANDING`` are left out."""
+    found: dict[str, Sequence[str | list[str] | None]] = {}
+    for column, marks in tags.items():
+        if column not in STANDING:
+            rows = marks.by_row
+            several = any(len(row) > 1 for row in rows)
+            found[column] = rows if several else [row[0] if row else None for row in rows]
+    return found
 
 
 def docs_text(records: list[dict[str, Any]]) -> str:
