@@ -194,7 +194,7 @@ def docs(
 
 
 def _metadata(tags: Mapping[str, Tags]) -> dict[str, Sequence[str | list[str] | None]]:
-    """Return the values of each document by column; columns named as in ``STANDING`` are left out."""
+    """Return the values of each document by column, but for columns named as in ``STANDING``."""
     found: dict[str, Sequence[str | list[str] | None]] = {}
     for column, marks in tags.items():
         if column not in STANDING:
