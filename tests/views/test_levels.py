@@ -108,9 +108,9 @@ def test_depth_of_a_cut_counts_the_levels_of_the_cut(
     whole = call(*cut)
     assert call(*cut, "--depth", 2).out == whole.out
     first = call(*cut, "--depth", 1)
-    assert first.out.count("docs") == 1 + len(both.children(0)) < whole.out.count("docs")
+    assert first.out.count(" doc") == 1 + len(both.children(0)) < whole.out.count(" doc")
     assert "the root alone" not in first.err
-    assert call("show-tree", run, "--depth", 1).out.count("docs") == 1
+    assert call("show-tree", run, "--depth", 1).out.count(" doc") == 1
 
 
 def test_a_node_gives_way_to_children_that_hold_most_of_it_alone() -> None:
