@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics.base.arrays import Bools
-from hiertopics.base.errors import HiertopicsError
+from hiertopics.base.arrays import F64, I64, Bools
+from hiertopics.base.errors import HiertopicsError, UsageError
 from hiertopics.base.units import many
 from hiertopics.base.visible import steady, visible
 from hiertopics.corpus.data import Tags
-from hiertopics.corpus.data.membership import columns_of
+from hiertopics.corpus.data.membership import columns_of, single_root
 from hiertopics.corpus.data.naming import names_of
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.corpus.formats.source import beside
@@ -140,29 +140,37 @@ def docs(
     run: Path | str | RunDir,
     node: int | str | None = None,
     *,
+    below: float | None = None,
     words_by: str | None = None,
     trust_tokenizer: bool = False,
 ) -> list[dict[str, Any]]:
     """Return a record per training document, in the order of the corpus; or of a node's, by share.
 
+    below: only documents that fit no branch, or no flat topic: none has this share of their words,
+    above 0 and at most 1. The least first; documents without words are not among them.
+
     Keys: doc (number in the corpus, from 1), name (None without), share (of its words at ``node``
-    or below it; only with a node), counted (whether it is one of the node's documents as all views
-    count them; only with a node), the entries of ``rows.places_of`` (topic, path and probability or
-    main_path, topics), topic_name (the name of its main topic, or of the nearest node above that
-    has one; only where somebody named nodes), topic_auto_name (that node's automatic one),
-    snippet (None where the run has none), and the columns of metadata that the run keeps and whose
-    names are none of these: a document's value as text, None without one; lists in a column in
-    which a document has several.
+    or below it, or with ``below`` in its largest branch; not without both), counted (whether it is
+    one of the node's documents as all views count them; only with a node), the entries of
+    ``rows.places_of`` (topic, path and probability or main_path, topics), topic_name (the name of
+    its main topic, or of the nearest node above that has one; only where somebody named nodes),
+    topic_auto_name (that node's automatic one), snippet (None where the run has none), and the
+    columns of metadata that the run keeps and whose names are none of these: a document's value as
+    text, None without one; lists in a column in which a document has several.
     node: its number, its name or words of its name. words_by: the order of the words of
     topic_auto_name, of ``naming.ORDERS``; None: ``name``.
     Of a node, documents with a share that does not round to 0.00, and those counted. Raises
-    UsageError where there is no such node, RunError.
+    UsageError where there is no such node or share, RunError.
 
     trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
     target = opened(run)
     tree, theta = target.tree, target.theta
     chosen, shares, belongs = np.arange(theta.shape[0]), None, None
+    if below is not None:
+        if node is not None:
+            raise UsageError("--below has no meaning for one node: it is about all branches")
+        chosen, shares = _of_no_branch(tree, theta, target.split.train_lengths, below)
     if node is not None:
         node = node_meant(target, node)
         belongs = target.belong_to(node)
@@ -181,6 +189,7 @@ def docs(
         }
         if shares is not None:
             record["share"] = float(shares[at])
+        if node is not None:
             record["counted"] = belongs is None or bool(belongs[doc])
         record |= place
         last = place["topic"]
@@ -227,6 +236,24 @@ def way_told(record: dict[str, Any]) -> str:
     way = record.get("main_path")
     pairs = [f"[{node}] {share:.2f}" for node, share in way or record["topics"]]
     return (" > " if way else ", ").join(pairs)
+
+
+def _of_no_branch(
+    tree: Tree, theta: sparse.csr_array, lengths: I64 | None, least: float
+) -> tuple[I64, F64]:
+    """Return the documents of which no branch has ``least``, and the largest share, ascending.
+
+    theta: CSR [n_docs, n_nodes]. lengths: int64 [n_docs], words of each document; None: unknown.
+    Raises UsageError.
+    """
+    if not 0 < least <= 1:
+        raise UsageError(f"--below must be above 0 and at most 1, got {least:g}")
+    branches = tree.shown[tree.parent[tree.shown] == single_root(tree)]
+    largest = sparse.csr_array(theta @ tree.above[:, branches]).max(axis=1).toarray().ravel()
+    loose = largest < least if lengths is None else (largest < least) & (lengths > 0)
+    found = np.flatnonzero(loose)
+    found = found[np.argsort(largest[found].round(EQUAL), kind="stable")]
+    return found, largest[found]
 
 
 def _of_node(
