@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 import io
+import re
 import time
 from collections.abc import Callable
 from contextlib import redirect_stderr
@@ -19,6 +20,7 @@ from hiertopics.base.compiling import tell_of_compiling, told_of_compiling
 from hiertopics.base.errors import UsageError
 from hiertopics.base.progress import Estimate, Progress, format_rest, watched
 from hiertopics.cli import main
+from hiertopics.fitting.job import FitResult
 from hiertopics.numeric.jit import RARELY, kernel
 
 
@@ -190,3 +192,15 @@ def test_the_last_step_of_a_start_is_said(
             report(99, 100)
     assert said.getvalue().count("starting: the last step") == 1 or stream is Terminal
     assert "starting: the last step" in said.getvalue()
+
+
+def test_the_finished_bar_shows_the_figures_of_the_last_iteration(
+    fit_tiny: Callable[..., FitResult], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Their last record may be of an iteration long before the end."""
+    fitted = fit_tiny(tmp_path / "run", iterations=3, quiet=False)
+    recorded = fitted.run.metrics()
+    assert [row["iteration"] for row in recorded] == [2, 3]
+    shown = re.findall(r"3/3 \[.*objective ([^,\]]+)", capsys.readouterr().err)
+    assert shown and float(shown[-1]) == float(f"{recorded[-1]['objective']:.5g}")
+    assert shown[-1] != f"{recorded[0]['objective']:.5g}"

@@ -57,7 +57,11 @@ SHOWN = ("node", "name", "auto_name", "hidden", "note")
     help="Run COMMAND once. It reads a line of JSON for each node without a name (words, siblings, "
     "snippets) and writes a line for each of these nodes: the name.",
 )
-@click.option("--depth", type=click.IntRange(min=1), help="With --with: number of levels to name.")
+@click.option(
+    "--depth",
+    type=click.IntRange(min=1),
+    help="With --with: number of levels to name, the root's among them.",
+)
 @click.option("--overwrite", is_flag=True, help="With --with: also name nodes that have a name.")
 @click.option("--list", "listed", is_flag=True, help="Show all labels, also after a change.")
 @naming_option

@@ -25,7 +25,12 @@ from hiertopics.cli.options import (
 @run_argument
 @click.option("-o", "--output", metavar="FILE", help="The sheet, like sheet.csv.")
 @click.option("--nodes", metavar="N,...", help="Nodes for the questions, like 3,7,12.")
-@click.option("--depth", type=click.IntRange(min=1), help="Instead: nodes of the first N levels.")
+@click.option(
+    "--depth",
+    type=click.IntRange(min=1),
+    help="Instead: nodes of the first N levels, the root's among them. With --cut: levels of the "
+    "cut.",
+)
 @cut_option
 @click.option(
     "--most",

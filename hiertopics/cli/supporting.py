@@ -109,12 +109,12 @@ def _put(record: dict[str, Any], form: str) -> None:
         put(
             f"{record['covered_50']:.0%} of the words below the root are in a node of support 0.5 "
             f"or more of any depth, {record['covered_70']:.0%} in one of 0.7; "
-            f"{record['bits']:.2f} bits a token"
+            f"mutual information of a token's node and its document: {record['bits']:.2f} bits"
         )
 
 
 def _interval(branches: dict[str, Any]) -> str:
-    told = f"mean support at depth 1: {branches['mean']:.2f}"
+    told = f"mean support at depth 1 (the branches): {branches['mean']:.2f}"
     if branches["low"] is None:
         return told
     return f"{told}, 95% interval {branches['low']:.2f} to {branches['high']:.2f} over resamples"

@@ -290,10 +290,21 @@ SHOWN_DOCS = 20
     metavar="N",
     help="Show the first N only. [text: 20; else all]",
 )
+@click.option(
+    "--below",
+    type=float,
+    metavar="SHARE",
+    help="Instead: documents that fit no branch. Of their words no branch has SHARE, like 0.33.",
+)
 @naming_option
 @forms("csv")
 def docs_command(
-    run: str | None, node: int | None, top: int | None, words_by: str | None, form: str
+    run: str | None,
+    node: int | None,
+    top: int | None,
+    below: float | None,
+    words_by: str | None,
+    form: str,
 ) -> int:
     """Show the documents of RUN (default: the newest under runs/), or those of its node NODE.
 
@@ -308,7 +319,7 @@ def docs_command(
     run, node = newest_node(run, node)
     target = chosen_run(run)
     with going_on("reading the run"):
-        records = docs(target, node, words_by=words_by)
+        records = docs(target, node, below=below, words_by=words_by)
     if form == "text":
         records = [record for record in records if record.get("counted", True)]
     most = top or (SHOWN_DOCS if form == "text" else len(records))

@@ -43,8 +43,9 @@ if TYPE_CHECKING:
 @click.option(
     "--depth",
     type=click.IntRange(min=1),
-    help="Largest number of levels to show; the root is the first. Default: all; in text "
-    "and svg, two below the root for a tree of more than 60 nodes.",
+    help="Number of levels to show, the root's among them: 1 shows the root alone. With --cut: "
+    "levels of the cut. Default: all; in text and svg, two below the root for a tree of more than "
+    "60 nodes.",
 )
 @count_option("--words", default=8, help="Top words per node.")
 @words_by_option
@@ -119,7 +120,7 @@ def show_tree_command(
     if node is not None:
         return 0
     root = single_root(target.tree)
-    if depth == 1 and root >= 0:
+    if depth == 1 and root >= 0 and cut is None:
         n_branches = len(target.tree.children(root))
         tell(f"the root alone is shown; --depth 2 shows the {n_branches} below it")
     levels = int(target.tree.depth[target.tree.shown].max(initial=0)) + 1
@@ -169,8 +170,8 @@ def _opened(page: Path) -> bool:
 @click.option(
     "--depth",
     type=click.IntRange(min=1),
-    help="Largest number of levels to write. Default: all; in svg, two below the root for "
-    "a tree of more than 60 nodes.",
+    help="Number of levels to write, the root's among them. With --cut: levels of the cut. "
+    "Default: all; in svg, two below the root for a tree of more than 60 nodes.",
 )
 @click.option(
     "--width",

@@ -272,9 +272,10 @@ class Job:
         sampling = self._sampling(data)
         with self.display.phase("sweeping") as report:
             report(start, self._target())
+            show = loop.progress(self.display, report, self._target())
             watchers = [
                 loop.metrics(self.run, sampling.per_chain),
-                loop.progress(self.display, report, self._target()),
+                show,
                 *([sampling.draws(self._with_bins)] if self.backend.sampler else []),
                 *callbacks,
                 loop.up_to(self._target()),
@@ -297,6 +298,10 @@ class Job:
                 self.reached = event.iteration
                 stops = [stop for watcher in watchers if (stop := watcher(event)) is not None]
                 if stops:
+                    if event.objective is None:  # the bar, which stays, shows the last figures
+                        event = event._replace(objective=self._objective(event, data))
+                        loop.metrics(self.run, sampling.per_chain)(event)
+                        show(event)
                     return event, max(stops, key=lambda stop: stop.done)
                 keep(event)  # of the last iteration the end does, after its line of metrics
                 self._require_room(event.iteration, event.state)
@@ -355,18 +360,15 @@ class Job:
         return FitResult(self.run, "stopped", iteration, None, why)
 
     def _end(self, event: Event, stop: Stop, data: object) -> FitResult:
-        """Write the last metrics, the checkpoint, the artifacts and the manifest: in this order.
+        """Write the checkpoint, the artifacts and the manifest: in this order.
 
-        What goes on from the checkpoint has no columns to write a line of metrics from.
+        The last line of the metrics is there before, but for what goes on from a checkpoint: that
+        has no columns to write a line from.
         """
-        objective, sampling = event.objective, self._sampling(data)
-        context = self._context(event.iteration)
+        sampling, context = self._sampling(data), self._context(event.iteration)
+        objective = event.objective
         if objective is None:
-            objective = self.backend.objective(event.state, data, self.settings, context)
-            check_objective(objective, self.backend.objective_name)
-            if event.info is not None:
-                per_chain = sampling.per_chain(event)
-                self.run.append_metrics(loop.metrics_row(event, objective, per_chain))
+            objective = self._objective(event, data)
         save_checkpoint(self.run, event.iteration, event.state, self.stamp)
         summary = self.backend.summarise(event.state, data, self.settings, context)
         summary = self._with_bins(summary)
@@ -387,6 +389,13 @@ class Job:
         if not stop.done:
             self.display.say(told)
         return FitResult(self.run, status, event.iteration, objective, stop.reason)
+
+    def _objective(self, event: Event, data: object) -> float:
+        """Compute the objective of an iteration whose objective was not recorded."""
+        context = self._context(event.iteration)
+        objective = self.backend.objective(event.state, data, self.settings, context)
+        check_objective(objective, self.backend.objective_name)
+        return objective
 
     def _quick_support(self, summary: Summary) -> dict[str, str]:
         """Write which branches come back, where that costs little; return the seal of it.

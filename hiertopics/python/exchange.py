@@ -28,9 +28,9 @@ def to_frame(
     """Return a data frame of a run: a row per topic, or per training document.
 
     what: ``topics`` or ``documents``, with the columns of the commands ``topics`` and ``docs``;
-    what is a list there, such as top words, is one text, its parts apart by a blank. backend:
-    pandas, polars or pyarrow. Raises UsageError for another one, and where narwhals or it is not
-    installed.
+    what is a list there, such as top words, is one text, its parts apart by a blank, values of
+    metadata by a semicolon. backend: pandas, polars or pyarrow. Raises UsageError for another one,
+    and where narwhals or it is not installed.
 
     trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
@@ -49,9 +49,14 @@ def to_frame(
 
 
 def _cell(value: Any) -> Any:
-    """Return a value as a frame holds it: of a list the first of each pair, in one text."""
+    """Return a value as a frame holds it: of a list the first of each pair, in one text.
+
+    Values of metadata are no pairs, and have blanks: they stand apart by semicolons.
+    """
     if not isinstance(value, list | tuple):
         return value
+    if value and all(isinstance(part, str) for part in value):
+        return "; ".join(value)
     firsts = (part[0] if isinstance(part, list | tuple) else part for part in value)
     return " ".join(map(str, firsts))
 

@@ -42,6 +42,12 @@ from hiertopics.settings.layers import Overrides
 from hiertopics.views.documents import top_documents
 from hiertopics.views.topictree import TopicTree
 
+OFFERED = (
+    *("path", "manifest", "experiment", "exists", "has_model", "open", "newest", "file"),
+    *("vocab", "theta", "paths", "split", "documents", "metrics", "draws"),
+)
+"""Attributes of every folder of a run that users need, too."""
+
 
 class Run(RunDir):
     """A run on disk. Row i of ``theta`` and ``paths`` is document ``train_docs[i]``.
@@ -168,6 +174,12 @@ class Run(RunDir):
     to_pyldavis = exchange.to_pyldavis
     to_inference_data = exchange.to_inference_data
     to_anndata = exchange.to_anndata
+
+    def __dir__(self) -> list[str]:
+        """Return what users need: not what a fit writes with."""
+        hidden = (name for name in super().__dir__() if name.startswith("_"))
+        own = (name for name in vars(Run) if not name.startswith("_"))
+        return sorted({*hidden, *own, *OFFERED})
 
     def __getattr__(self, name: str) -> Any:
         """Raise AttributeError; for the name of a function it says how that is called."""

@@ -46,7 +46,8 @@ def read_experiment(
     layers: list[tuple[str, Mapping[str, Any]]] = [("default", {"backend": default})]
     if config is not None:
         layers.append((str(config), load_yaml(config)))
-    by_hand = [("--set", parse_set(overrides)), ("flag", dict(flags))]
+    place = "overrides" if isinstance(overrides, Mapping) else "--set"
+    by_hand = [(place, parse_set(overrides)), ("flag", dict(flags))]
     layers += by_hand
     name = merge(*(layer for _, layer in layers))["backend"]
     if not isinstance(name, str):

@@ -19,6 +19,7 @@ import numpy as np
 from hiertopics.base import files
 from hiertopics.base.errors import DataError, RunError
 from hiertopics.base.visible import as_typed, steady, visible
+from hiertopics.corpus.data.naming import in_order
 from hiertopics.corpus.data.tree import NONE, Label, Labels, Tree
 from hiertopics.runs.rundir import RunDir
 
@@ -33,6 +34,12 @@ AMONG, LEAST = 20, 0.5
 """A row fits a node where at least this share of its words are among so many top words."""
 
 MOST_WARNINGS = 3
+
+FIRST_WORDS = 10
+"""Words of a node among which its seed words are looked for."""
+
+ABSENT = "no seed word of this name is among the first words of the node"
+"""The note on a node whose name would say what is not in it."""
 
 
 class Row(NamedTuple):
@@ -161,7 +168,8 @@ def name_nodes(
     """Name the rows of a run's new tree; labels that people wrote stay.
 
     Rows that an earlier fit gave those names get the words of this one, and go where their nodes
-    have become others. Returns what is wrong with a file that is left alone.
+    have become others. A node without its seed words among its first words has ``ABSENT`` as its
+    note. Returns what is wrong with a file that is left alone.
     """
     if not names:
         return []
@@ -172,16 +180,56 @@ def name_nodes(
         return [f"nodes of seed words stay without their names: {error}"]
     labels, problems = fitting(rows, tree, vocab)
     gone = {line for line, _ in problems}
-    given = {Label(name) for name in names.values()}
+    given = {Label(name, note=note) for name in names.values() for note in ("", ABSENT)}
     kept = [row for row in rows if row.line not in gone or row.label not in given]
+    absent = {one.name for one in seeds_found(run, tree, vocab, names) if not one.n_found}
     new = [
-        Row(0, tree.id_of(node), words_told(tree, vocab, node), Label(name))
+        Row(
+            0,
+            tree.id_of(node),
+            words_told(tree, vocab, node),
+            Label(name, note=ABSENT if name in absent else ""),
+        )
         for node, name in names.items()
-        if labels.get(node, Label(name)) == Label(name)
+        if node not in labels or (labels[node].name == name and labels[node] in given)
     ]
     replaced = {row.node for row in new}
     write_rows(path, [*(row for row in kept if row.node not in replaced), *new])
     return []
+
+
+class SeedsFound(NamedTuple):
+    """How many of the ``n_words`` seed words of a name are among the ``n_first`` words of its node.
+
+    First words are those at or below the node, by probability.
+    """
+
+    name: str
+    node: int
+    n_words: int
+    n_found: int
+    n_first: int
+
+
+def seeds_found(
+    run: RunDir, tree: Tree, vocab: Sequence[str], names: Mapping[int, str]
+) -> list[SeedsFound]:
+    """Return what is found of the run's seed words, by the names of rows of a tree, in their order.
+
+    Names without seed words are left out.
+    """
+    seeds = getattr(run.experiment.model, "seeds", None) or {}
+    if not seeds:
+        return []
+    ranked = in_order(tree, vocab, "branch")
+    rows = {name: node for node, name in names.items()}
+    found = []
+    for name, words in seeds.items():
+        if name in rows:
+            first = ranked.top_words(rows[name], max(FIRST_WORDS, len(words))).tolist()
+            n_found = len({*words} & {vocab[word] for word in first})
+            found.append(SeedsFound(name, rows[name], len(words), n_found, len(first)))
+    return found
 
 
 def fitting(

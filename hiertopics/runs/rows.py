@@ -333,5 +333,7 @@ def _cell(value: Any) -> Any:
     return _listed(value) if isinstance(value, list) else value
 
 
-def _listed(parts: Iterable[Any]) -> str:
-    return " ".join(f"{p[0]}:{p[1]:.4f}" if isinstance(p, list) else str(p) for p in parts)
+def _listed(parts: Sequence[Any]) -> str:
+    """Return pairs and numbers apart by blanks, and texts, which have blanks, by semicolons."""
+    told = (f"{p[0]}:{p[1]:.4f}" if isinstance(p, list) else str(p) for p in parts)
+    return ("; " if any(isinstance(part, str) for part in parts) else " ").join(told)

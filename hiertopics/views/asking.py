@@ -42,7 +42,8 @@ def label_with(
     The command is run once, by the shell. It reads a line of JSON per node (``questions``) and
     writes a line per node in the same order: the name, or nothing for no name. Nothing else is sent
     anywhere. Nodes that have a name already are not asked for, unless ``overwrite``; so the same
-    call goes on where a command broke off. depth: most levels that are named; None: all.
+    call goes on where a command broke off. depth: most levels that are named, the root's
+    among them; None: all.
 
     Raises UsageError, DataError or RunError.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics.base.arrays import Bools
-from hiertopics.base.errors import HiertopicsError
+from hiertopics.base.arrays import F64, I64, Bools
+from hiertopics.base.errors import HiertopicsError, UsageError
 from hiertopics.base.units import many
 from hiertopics.base.visible import steady, visible
-from hiertopics.corpus.data.membership import columns_of
+from hiertopics.corpus.data import Tags
+from hiertopics.corpus.data.membership import columns_of, single_root
 from hiertopics.corpus.data.naming import names_of
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.corpus.formats.source import beside
@@ -34,6 +35,12 @@ EQUAL = 9
 
 BLOCK = 1 << 16
 """Documents whose shares are looked at together."""
+
+STANDING = frozenset(
+    ("doc", "name", "share", "counted", "topic", "path", "probability", "main_path", "topics")
+    + ("topic_name", "topic_auto_name", "snippet")
+)
+"""Names of the fields of ``docs`` that every run has."""
 
 _Best = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 """Documents, their shares at or below a node, and at the node itself."""
@@ -133,27 +140,37 @@ def docs(
     run: Path | str | RunDir,
     node: int | str | None = None,
     *,
+    below: float | None = None,
     words_by: str | None = None,
     trust_tokenizer: bool = False,
 ) -> list[dict[str, Any]]:
     """Return a record per training document, in the order of the corpus; or of a node's, by share.
 
+    below: only documents that fit no branch, or no flat topic: none has this share of their words,
+    above 0 and at most 1. The least first; documents without words are not among them.
+
     Keys: doc (number in the corpus, from 1), name (None without), share (of its words at ``node``
-    or below it; only with a node), counted (whether it is one of the node's documents as all views
-    count them; only with a node), the entries of ``rows.places_of`` (topic, path and probability or
-    main_path, topics), topic_name (the name of its main topic, or of the nearest node above that
-    has one; only where somebody named nodes), topic_auto_name (that node's automatic one),
-    snippet (None where the run has none).
+    or below it, or with ``below`` in its largest branch; not without both), counted (whether it is
+    one of the node's documents as all views count them; only with a node), the entries of
+    ``rows.places_of`` (topic, path and probability or main_path, topics), topic_name (the name of
+    its main topic, or of the nearest node above that has one; only where somebody named nodes),
+    topic_auto_name (that node's automatic one), snippet (None where the run has none), and the
+    columns of metadata that the run keeps and whose names are none of these: a document's value as
+    text, None without one; lists in a column in which a document has several.
     node: its number, its name or words of its name. words_by: the order of the words of
     topic_auto_name, of ``naming.ORDERS``; None: ``name``.
     Of a node, documents with a share that does not round to 0.00, and those counted. Raises
-    UsageError where there is no such node, RunError.
+    UsageError where there is no such node or share, RunError.
 
     trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
     target = opened(run)
     tree, theta = target.tree, target.theta
     chosen, shares, belongs = np.arange(theta.shape[0]), None, None
+    if below is not None:
+        if node is not None:
+            raise UsageError("--below has no meaning for one node: it is about all branches")
+        chosen, shares = _of_no_branch(tree, theta, target.split.train_lengths, below)
     if node is not None:
         node = node_meant(target, node)
         belongs = target.belong_to(node)
@@ -162,6 +179,7 @@ def docs(
     called = names_above(tree, labels_of(target))
     auto = names_of(tree, target.vocab, words_by=words_by).texts
     places = places_of(chosen, tree, theta, paths, target.split.train_lengths)
+    columns = {} if kept is None else _metadata(kept.tags)
     records = []
     for at, (doc, place) in enumerate(zip(chosen.tolist(), places, strict=True)):
         name = names[doc]
@@ -171,6 +189,7 @@ def docs(
         }
         if shares is not None:
             record["share"] = float(shares[at])
+        if node is not None:
             record["counted"] = belongs is None or bool(belongs[doc])
         record |= place
         last = place["topic"]
@@ -178,8 +197,20 @@ def docs(
             record["topic_name"] = "" if last is None else called[last]
         record["topic_auto_name"] = "" if last is None else auto[last]
         record["snippet"] = None if kept is None or kept.snippets is None else kept.snippets[doc]
+        record |= {column: values[doc] for column, values in columns.items()}
         records.append(record)
     return records
+
+
+def _metadata(tags: Mapping[str, Tags]) -> dict[str, Sequence[str | list[str] | None]]:
+    """Return the values of each document by column, but for columns named as in ``STANDING``."""
+    found: dict[str, Sequence[str | list[str] | None]] = {}
+    for column, marks in tags.items():
+        if column not in STANDING:
+            rows = marks.by_row
+            several = any(len(row) > 1 for row in rows)
+            found[column] = rows if several else [row[0] if row else None for row in rows]
+    return found
 
 
 def docs_text(records: list[dict[str, Any]]) -> str:
@@ -205,6 +236,24 @@ def way_told(record: dict[str, Any]) -> str:
     way = record.get("main_path")
     pairs = [f"[{node}] {share:.2f}" for node, share in way or record["topics"]]
     return (" > " if way else ", ").join(pairs)
+
+
+def _of_no_branch(
+    tree: Tree, theta: sparse.csr_array, lengths: I64 | None, least: float
+) -> tuple[I64, F64]:
+    """Return the documents of which no branch has ``least``, and the largest share, ascending.
+
+    theta: CSR [n_docs, n_nodes]. lengths: int64 [n_docs], words of each document; None: unknown.
+    Raises UsageError.
+    """
+    if not 0 < least <= 1:
+        raise UsageError(f"--below must be above 0 and at most 1, got {least:g}")
+    branches = tree.shown[tree.parent[tree.shown] == single_root(tree)]
+    largest = sparse.csr_array(theta @ tree.above[:, branches]).max(axis=1).toarray().ravel()
+    loose = largest < least if lengths is None else (largest < least) & (lengths > 0)
+    found = np.flatnonzero(loose)
+    found = found[np.argsort(largest[found].round(EQUAL), kind="stable")]
+    return found, largest[found]
 
 
 def _of_node(

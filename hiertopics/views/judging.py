@@ -34,7 +34,7 @@ from hiertopics.corpus.formats.judgements import (
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.nodenames import node_meant
 from hiertopics.runs.rundir import RunDir, opened
-from hiertopics.views.levels import in_levels, parse_cut
+from hiertopics.views.levels import in_levels, levels_shown, parse_cut
 from hiertopics.views.render import View
 
 N_OWN = N_CHOICES - 1
@@ -136,7 +136,10 @@ def _chosen(
         if depth is not None or cut is not None:
             raise UsageError("--nodes excludes --depth and --cut")
         return [int(node_meant(run, node)) for node in dict.fromkeys(nodes)]
-    tree = run.tree if cut is None else in_levels(run.tree, parse_cut(cut))
+    tree = run.tree
+    if cut is not None:
+        tree = in_levels(tree, parse_cut(cut))
+        depth = levels_shown(tree, depth)
     shown = list(View(depth=depth, labels=labels_of(run)).nodes(tree))
     roots = tree.children(ROOT).tolist()
     if len(roots) == 1:

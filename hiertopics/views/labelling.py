@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hiertopics.base.errors import UsageError
-from hiertopics.corpus.data.naming import in_order, names_of, require_order
+from hiertopics.corpus.data.naming import names_of, require_order
 from hiertopics.corpus.data.tree import Label, Labels, Tree
 from hiertopics.corpus.formats.sidefiles import encodes
 from hiertopics.runs.labels import (
@@ -16,6 +16,7 @@ from hiertopics.runs.labels import (
     labels_of,
     one_line,
     read_rows,
+    seeds_found,
     words_told,
     write_rows,
 )
@@ -26,29 +27,18 @@ from hiertopics.views.arrange import arranged
 CLUSTER = re.compile("a[0-9]+")
 """What clusters of flat topics are called."""
 
-FIRST_WORDS = 10
-"""Words of a node among which its seed words are looked for."""
-
 
 def seeds_told(run: RunDir, labels: Labels) -> list[str]:
     """Return a line for each node with seed words: how many of them are among its first words.
 
-    First words are those at or below the node, by probability. labels: a node with seed words has
-    the name of these words as its label.
+    labels: a node with seed words has the name of these words as its label.
     """
-    seeds = getattr(run.experiment.model, "seeds", None) or {}
-    if not seeds:
-        return []
-    tree = in_order(run.tree, run.vocab, "branch")
-    rows = {label.name: row for row, label in labels.items()}
     lines = []
-    for name, words in seeds.items():
-        if name not in rows:
-            continue
-        first = tree.top_words(rows[name], max(FIRST_WORDS, len(words))).tolist()
-        n_found = len({*words} & {run.vocab[word] for word in first})
-        told = f"{n_found} of {len(words)} are among the {len(first)} first words"
-        lines.append(f"seed words of {name!r}: {told} of [{tree.id_of(rows[name])}]")
+    names = {row: label.name for row, label in labels.items()}
+    for found in seeds_found(run, run.tree, run.vocab, names):
+        told = f"{found.n_found} of {found.n_words} are among the {found.n_first} first words"
+        line = f"seed words of {found.name!r}: {told} of [{run.tree.id_of(found.node)}]"
+        lines.append(line if found.n_found else f"warning: {line}, so its name may be wrong")
     return lines
 
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from hiertopics.base.errors import UsageError
+from hiertopics.corpus.data.membership import single_root
 from hiertopics.corpus.data.support import collapsed
 from hiertopics.corpus.data.tree import ROOT, Tree
 from hiertopics.runs.rundir import RunDir
@@ -32,6 +33,14 @@ def parse_cut(text: str) -> tuple[int, ...]:
     ):
         raise UsageError(f"--cut takes numbers from 1 that grow, like 20,80, got {text!r}")
     return sizes
+
+
+def levels_shown(tree: Tree, depth: int | None) -> int | None:
+    """Return the number of levels of a tree that hold the first ``depth`` levels of its cut.
+
+    A single root stands above the first level of a cut. None stands for all levels.
+    """
+    return None if depth is None else depth + (single_root(tree) >= 0)
 
 
 def in_levels(tree: Tree, sizes: Sequence[int]) -> Tree:

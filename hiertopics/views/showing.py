@@ -24,7 +24,7 @@ from hiertopics.runs.nodenames import node_meant
 from hiertopics.runs.rows import node_rows, topics_csv, tree_json
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.views.arrange import arranged
-from hiertopics.views.levels import in_levels, parse_cut, supported_part
+from hiertopics.views.levels import in_levels, levels_shown, parse_cut, supported_part
 from hiertopics.views.render import LARGE, Remark, View, few_documents, first_levels, for_reading
 from hiertopics.views.render.figure import to_svg
 from hiertopics.views.render.graphs import to_dot, to_graphml, to_newick
@@ -163,8 +163,8 @@ def show_tree(
 ) -> str:
     """Return a run's tree as text.
 
-    depth: most levels; None: all, in text and svg two below the root of a tree of more than 60
-    nodes.
+    depth: most levels, the root's among them (1: the root alone); with cut levels of the cut. None:
+    all, in text and svg two below the root of a tree of more than 60 nodes.
     words: top words per node. words_by: one of ``naming.ORDERS``; None: ``name``, in forms with the
     automatic name in a field of its own ``prob``, a node's own most probable words. min_docs:
     fewest documents at or below a node; None: 0, in text 1% of them for large trees. format: text,
@@ -221,6 +221,7 @@ def _viewed(target: RunDir, request: TreeRequest, format: str) -> tuple[Tree, Vi
         request = at_first(tree, request)
     if request.cut is not None:
         tree = in_levels(tree, parse_cut(request.cut))
+        request = request._replace(depth=levels_shown(tree, request.depth))
     view = View(request.depth, request.words, request.fewest or 0, labels=labels, names=names)
     if request.node is not None:
         levels = request.depth and request.depth + int(tree.depth[request.node])

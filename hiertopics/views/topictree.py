@@ -43,10 +43,16 @@ class TopicTree(Tree):
             raise UsageError(f"the tree has {self.n_columns} columns, but there are {len(words)}")
         return replace(self, vocab=words)
 
-    def words(self, node: int, n_words: int = 10) -> list[str]:
-        """Return the most probable words of a node, best first; IndexError where it is none."""
+    def words(self, node: int, n_words: int = 10, words_by: str | None = None) -> list[str]:
+        """Return the first words of a node, best first.
+
+        words_by: one of ``naming.ORDERS``: ``name``, that of automatic names, which other views
+        show; ``branch``: words at or below the node. None: ``prob``, the most probable words at
+        the node itself. Raises IndexError for no node, UsageError for no order.
+        """
         self._require(node)
-        return [self.vocab[word] for word in self.top_words(node, n_words)]
+        ordered = in_order(self, self.vocab, words_by, otherwise="prob")
+        return [self.vocab[word] for word in ordered.top_words(node, n_words)]
 
     def table(self, n_words: int = 10) -> list[dict[str, Any]]:
         """Return one record per node, parents first, as in tree.json.
@@ -99,9 +105,9 @@ class TopicBranch:
     tree: TopicTree
     node: int
 
-    def words(self, n_words: int = 10) -> list[str]:
-        """Return the most probable words of the node, best first."""
-        return self.tree.words(self.node, n_words)
+    def words(self, n_words: int = 10, words_by: str | None = None) -> list[str]:
+        """Return the first words of the node, as ``TopicTree.words``."""
+        return self.tree.words(self.node, n_words, words_by)
 
     @property
     def children(self) -> list[TopicBranch]:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import hiertopics as ht
-from hiertopics.runs.labels import labels_of
+from hiertopics.runs.labels import ABSENT, labels_of
 from hiertopics.runs.rundir import RunDir
 from hiertopics.settings.yamlfile import load_yaml
 
@@ -71,6 +71,24 @@ def test_seeded_topics_are_named_in_views(call: Call, corpus: Path, tmp_path: Pa
     more = ("--iterations", 45, "-s", "model.seeds=words.yaml")
     assert call("fit", corpus, "-o", run, *FLAGS, *more).code == 0
     assert "mine" in names_of(run) and len(names_of(run)) == 2
+
+
+def test_a_name_without_its_words_is_marked_in_views(call: Call, tmp_path: Path) -> None:
+    """One text has the seed word, and the topic of its name takes the words of all texts."""
+    rng = np.random.default_rng(5)
+    texts = [" ".join(f"w{n:02d}" for n in rng.integers(0, 30, 20)) for _ in range(30)]
+    corpus = tmp_path / "texts.jsonl"
+    corpus.write_text("".join(f'{{"text": "{text}"}}\n' for text in [*texts, "w00 ghost"]))
+    (tmp_path / "words.yaml").write_text("spirits: [ghost]\ncommon: [w00, w01, w02]\n")
+    run, more = tmp_path / "run", ("-s", "model.seeds=words.yaml", "-s", "model.seed_weight=1")
+    told = call("fit", corpus, "-o", run, *FLAGS, *more, "-s", "model.truncation=2")
+    assert "warning: seed words of 'spirits': 0 of 1 are among the 10 first words of" in told.err
+    marked = {label.name: label.note for label in labels_of(RunDir(run)).values()}
+    assert marked == {"spirits": ABSENT, "common": ""}
+    assert ABSENT in call("show-tree", run).out
+    assert call("fit", corpus, "-o", run, *FLAGS, *more, "-s", "model.truncation=2",
+                "--iterations", 42).code == 0  # fmt: skip
+    assert {label.name: label.note for label in labels_of(RunDir(run)).values()} == marked
 
 
 def test_python_takes_a_mapping(tmp_path: Path) -> None:

@@ -45,6 +45,11 @@ def test_a_frame_of_texts_is_read_as_a_table_of_them(backend: str, tmp_path: Pat
     same = ht.fit(tmp_path / "a.csv", **how, data=FIELDS)
     assert run.vocab == same.vocab and (run.tree.phi == same.tree.phi).all()
     assert run.documents is not None and list(run.documents.names or ()) == RECORDS["name"]
+    import narwhals.stable.v1 as nw
+
+    documents = nw.from_native(run.to_frame("documents", backend), eager_only=True)
+    year = [None if value is None else str(value) for value in RECORDS["year"]]
+    assert [value and str(value)[:4] for value in documents["year"].to_list()] == year
     again = ht.fit(frame_of(backend), **how | {"iterations": 2}, data=FIELDS, run=tmp_path / "run")
     assert again.iterations == 2, "the same frame goes on with its run"
     with pytest.raises(UsageError, match="has groups and labels in columns"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -29,6 +30,16 @@ def test_every_command_is_a_function(name: str) -> None:
     apart = {"eval": "evaluate", "import": "import_tree"}
     word = apart.get(name, name.replace("-", "_"))
     assert word in ht.__all__ and word in dir(ht) and callable(getattr(ht, word))
+
+
+def test_names_of_the_package_and_of_a_run_are_those_for_users(quick: Run) -> None:
+    assert sorted(dir(ht)) == sorted(ht.__all__)
+    assert all(hasattr(quick, name) for name in dir(quick))
+    told = {name for name in dir(quick) if not name.startswith("_")}
+    assert {"tree", "theta", "vocab", "to_frame", "resume", "metrics", "path"} <= told
+    assert not {"append_metrics", "cut_metrics", "broken_seal", "locked"} & told
+    page = (Path(__file__).parents[2] / "docs" / "python.md").read_text(encoding="utf-8")
+    assert {*re.findall(r"`run\.([a-z_]+)", page)} <= told
 
 
 def test_every_name_of_the_package_loads_and_has_a_docstring() -> None:
@@ -177,7 +188,14 @@ def test_a_branch_prints_its_node_and_what_lies_below(tree: TopicTree) -> None:
 
 
 def test_words_and_records_of_a_tree(tree: TopicTree) -> None:
-    assert tree.words(1, 2) == ["a&b", HOSTILE[0]]
+    assert tree.words(1, 2) == ["a&b", HOSTILE[0]] == tree.words(1, 2, "prob")
+    for order in ("name", "branch"):
+        wanted = in_order(tree, tree.vocab, order).top_words(2, 3)
+        assert tree.words(2, 3, order) == [tree.vocab[word] for word in wanted]
+        assert tree[2].words(3, words_by=order) == tree.words(2, 3, order)
+    assert tree.words(2, 3) != tree.words(2, 3, "branch")
+    with pytest.raises(UsageError, match="did you mean 'name'"):
+        tree.words(1, words_by="nam")
     assert [(row["id"], row["parent"]) for row in tree.table(1)] == [
         (0, -1), (1, 0), (2, 0), (3, 2), (4, 2),
     ]  # fmt: skip

@@ -87,6 +87,7 @@ def test_all_wrong_settings_are_told_at_once(fit_quick: Fit) -> None:
     with pytest.raises(ConfigError) as caught:
         fit_quick(overrides={"model.eta": 0, "model.truncatoin": 3})
     assert [problem.split(" ")[0] for problem in caught.value.problems] == ["unknown", "model.eta"]
+    assert all(problem.endswith(" (overrides)") for problem in caught.value.problems)
 
 
 def test_more_iterations_end_where_one_long_fit_does(fit_quick: Fit) -> None:

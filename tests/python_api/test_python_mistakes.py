@@ -40,7 +40,11 @@ class Dataset:
 
 @pytest.mark.parametrize(
     ("corpus", "told"),
-    [([], "the list is empty"), (Dataset(), "got Dataset, whose to_pandas() is one")],
+    [
+        ([], "the list is empty"),
+        ([b"a b"], "[text.decode('utf-8') for text in texts]"),
+        (Dataset(), "got Dataset, whose to_pandas() is one"),
+    ],
 )
 def test_what_is_no_corpus_is_met(corpus: Any, told: str) -> None:
     with pytest.raises(UsageError) as stop:

@@ -18,6 +18,7 @@ from unsealed import unsealed
 
 import hiertopics
 from hiertopics.base.errors import RunError
+from hiertopics.corpus.data.membership import single_root
 from hiertopics.corpus.data.tree import ROOT, Tree
 from hiertopics.corpus.formats.text import snippet
 from hiertopics.runs.rundir import RunDir
@@ -172,6 +173,38 @@ def test_every_format_says_the_same(call: Call, run: Path) -> None:
     text, n_counted = call("docs", run, 0, "--top", 3), sum(row["counted"] for row in records)
     assert text.out.count("\n") == 6 and f"{n_counted - 3} more" in text.err
     assert "\x1b" not in call("docs", run).out
+
+
+@pytest.mark.parametrize("backend", ["hdp-pcvb0", "nhdp-variational", "hlda-variational"])
+def test_documents_that_fit_no_branch_are_listed(
+    finished: Callable[..., Path], call: Call, backend: str
+) -> None:
+    path = finished(backend)
+    run = RunDir(path)
+    top = single_root(run.tree)
+    branches = run.tree.children(top if top >= 0 else ROOT).tolist()
+    shares = [run.theta @ run.tree.above[:, [one]].toarray().ravel() for one in branches]
+    largest = np.max(shares, axis=0)
+    lengths = run.split.train_lengths
+    assert lengths is not None
+    least = float(np.median(largest[lengths > 0]))
+    wanted = np.flatnonzero((largest < least) & (lengths > 0))
+    records = hiertopics.docs(path, below=least)
+    assert 0 < len(records) < run.theta.shape[0]
+    numbers = [record["doc"] - 1 for record in records]
+    assert sorted(numbers) == run.split.train_docs[wanted].tolist()
+    assert [record["share"] for record in records] == pytest.approx(sorted(largest[wanted]))
+    assert "counted" not in records[0]
+    lines = call("docs", path, "--below", least, "--json").out.splitlines()
+    assert [json.loads(line) for line in lines] == records
+    assert call("docs", path, "--below", least).out.startswith(f"{records[0]['share']:.2f}  ")
+
+
+def test_a_share_that_is_none_is_refused(finished: Callable[..., Path], call: Call) -> None:
+    run = finished("hlda-variational")
+    for words in ((run, "--below", 0), (run, "--below", 33), (run, 0, "--below", 0.3)):
+        outcome = call("docs", *words)
+        assert outcome.code == 2 and "--below" in outcome.err and outcome.out == ""
 
 
 @pytest.mark.parametrize(

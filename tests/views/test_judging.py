@@ -104,6 +104,8 @@ def test_levels_choose_nodes(run: Path, tmp_path: Path) -> None:
     assert {row["node"] for row in read(tmp_path / "depth.key.csv")} == {"1", "2"}
     judge(run, tmp_path / "cut.csv", cut="2", documents=0)
     assert {row["node"] for row in read(tmp_path / "cut.key.csv")} == {"1", "2"}
+    judge(run, tmp_path / "both.csv", cut="2,4", depth=1, documents=0)
+    assert {row["node"] for row in read(tmp_path / "both.key.csv")} == {"1", "2"}
     judge(run, tmp_path / "most.csv", most=3)
     assert len({row["node"] for row in read(tmp_path / "most.key.csv")}) == 3
 

@@ -96,6 +96,23 @@ def test_places_of_a_further_level_go_to_the_largest_nodes() -> None:
     )  # those without a place count here
 
 
+def test_depth_of_a_cut_counts_the_levels_of_the_cut(
+    call: Callable[..., Any], copied: Callable[..., Path]
+) -> None:
+    """A single root stands above them, and is none of them."""
+    run = copied("hlda-gibbs")
+    sizes = (1, len(RunDir(run).tree.shown))
+    both = in_levels(RunDir(run).tree, sizes)
+    assert both.depth[both.shown].max() == 2
+    cut = ("show-tree", run, "--cut", ",".join(map(str, sizes)))
+    whole = call(*cut)
+    assert call(*cut, "--depth", 2).out == whole.out
+    first = call(*cut, "--depth", 1)
+    assert first.out.count(" doc") == 1 + len(both.children(0)) < whole.out.count(" doc")
+    assert "the root alone" not in first.err
+    assert call("show-tree", run, "--depth", 1).out.count(" doc") == 1
+
+
 def test_a_node_gives_way_to_children_that_hold_most_of_it_alone() -> None:
     """Below node 1 are nodes 2 and 3; of node 2 half is in the children that have places."""
     parents = [ROOT, 0, 0, 1, 1, *[3] * 8]

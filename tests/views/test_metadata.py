@@ -60,6 +60,31 @@ def folder(tmp_path_factory: pytest.TempPathFactory, fit_tiny: Call) -> Path:
     return folder
 
 
+def test_documents_have_their_metadata_in_fields_of_their_own(folder: Path, call: Call) -> None:
+    run = RunDir(folder / "run")
+    records = hiertopics.docs(run)
+    assert list(records[0])[-4:] == ["snippet", "year", "by", "draft"]
+    of = run.split.train_docs.tolist()
+    assert [record["year"] for record in records] == [str(years(doc)) for doc in of]
+    by = [[["ann"], ["ann", "=bob"], [], ["cat"]][doc % 4] for doc in of]
+    assert [sorted(record["by"]) for record in records] == list(map(sorted, by))
+    assert json.loads(call("docs", folder / "run", "--format", "json").out) == records
+    rows = list(csv.DictReader(io.StringIO(call("docs", folder / "run", "--format", "csv").out)))
+    assert [row["year"] for row in rows] == [record["year"] for record in records]
+    assert rows[0]["path"] == " ".join(map(str, records[0]["path"]))
+    assert {row["by"] for row in rows} >= {"ann", "cat", ""}
+    assert any(sorted(row["by"].strip("'").split("; ")) == ["=bob", "ann"] for row in rows)
+
+
+def test_metadata_hide_no_field_of_documents(fit_tiny: Call, tmp_path: Path) -> None:
+    rows = [{"text": TEXTS[doc % 4], "topic": "mine", "year": doc} for doc in range(N)]
+    (tmp_path / "raw.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    fit_tiny(tmp_path / "run", corpus=tmp_path / "raw.jsonl")
+    records = hiertopics.docs(tmp_path / "run")
+    assert "mine" not in {record["topic"] for record in records}
+    assert [record["year"] for record in records] == [str(record["doc"] - 1) for record in records]
+
+
 def test_a_run_keeps_short_fields_and_no_others(folder: Path) -> None:
     run = RunDir(folder / "run")
     kept = run.documents

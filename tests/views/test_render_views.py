@@ -50,6 +50,15 @@ def test_text_has_a_line_per_node_heaviest_subtree_first(tree: Tree) -> None:
     assert "30.00%" in lines[2] and "5 docs" in lines[2]
 
 
+def test_one_document_is_told_in_the_singular_in_the_same_column(tree: Tree) -> None:
+    few = replace(tree, n_docs=np.array([9, 1, 2, 1, 1, 0]))
+    lines = to_text(few, VOCAB, View(n_words=1)).splitlines()
+    assert [bool(re.search(r" 1 doc   \S", line)) for line in lines[-1:]] == [True]
+    whole = to_text(tree, VOCAB, View(n_words=1)).splitlines()
+    assert [len(line) for line in lines] == [len(line) for line in whole]
+    assert not any("1 docs" in line for line in lines)
+
+
 def test_a_forest_is_one_level(forest: Tree) -> None:
     lines = to_text(forest, VOCAB, View()).splitlines()
     assert ids("".join(lines)) == [4, 1, 0, 2, 3]

@@ -205,6 +205,9 @@ def _table(data: Any) -> F64:
     if rows.ndim != 2:
         if isinstance(data, list | tuple) and not data:
             raise UsageError("the list is empty; a corpus has one document or more")
+        if isinstance(data, list | tuple) and isinstance(data[0], bytes):
+            told = "a corpus of texts is a list of str; this one holds bytes"
+            raise UsageError(f"{told}: [text.decode('utf-8') for text in texts]")
         how = ", whose to_pandas() is one" if hasattr(data, "to_pandas") else ""
         raise UsageError(
             "a corpus is a file's name, a Corpus, a table of documents x words, a data frame, or a "

@@ -308,7 +308,8 @@ def to_group_lines(rows: Sequence[Row], limit: int | None = None) -> str:
     names = [visible(row["group"]) for row in shown]
     width = max(map(len, names), default=0)
     lines = [
-        f"{name:<{width}} {row['n_docs']:5d} docs  {_topics_of(row)}"
+        f"{name:<{width}} {row['n_docs']:5d} {'doc ' if row['n_docs'] == 1 else 'docs'}  "
+        f"{_topics_of(row)}"
         for name, row in zip(names, shown, strict=True)
     ]
     if len(shown) < len(rows):

@@ -69,11 +69,17 @@ def _lines(tree: Tree, vocab: Sequence[str], view: View) -> Iterator[Line]:
 def _numbers(tree: Tree, node: int, is_narrow: bool) -> str:
     """Return share, documents and support of a node; short ones have no share of its own."""
     if not is_narrow:
-        size = f" {share(tree, node):>6} {tree.branch_docs[node]:6d} docs  "
+        size = f" {share(tree, node):>6} {_docs(tree, node, 6)}"
         return f"{size}{_found_again(tree, node)}"
     support = comes_back(tree, node)
     told = _found_again(tree, node) if support is None else f"{support:.0%} back  "
-    return f" {tree.subtree_weight[node]:.1%} {tree.branch_docs[node]:5d} docs  {told}"
+    return f" {tree.subtree_weight[node]:.1%} {_docs(tree, node, 5)}{told}"
+
+
+def _docs(tree: Tree, node: int, width: int) -> str:
+    """Return the number of documents of a node with its noun, as wide for one as for several."""
+    n_docs = int(tree.branch_docs[node])
+    return f"{n_docs:{width}d} {'doc ' if n_docs == 1 else 'docs'}  "
 
 
 def _found_again(tree: Tree, node: int) -> str:
