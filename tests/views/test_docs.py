@@ -202,9 +202,13 @@ def test_documents_that_fit_no_branch_are_listed(
 
 def test_a_share_that_is_none_is_refused(finished: Callable[..., Path], call: Call) -> None:
     run = finished("hlda-variational")
-    for words in ((run, "--below", 0), (run, "--below", 33), (run, 0, "--below", 0.3)):
+    for words, told in (
+        ((run, "--below", 0), "--below must be above 0 and at most 1, got 0"),
+        ((run, "--below", 33), "--below must be above 0 and at most 1, got 33"),
+        ((run, 0, "--below", 0.3), "--below has no meaning for one node"),
+    ):
         outcome = call("docs", *words)
-        assert outcome.code == 2 and "--below" in outcome.err and outcome.out == ""
+        assert outcome.code == 2 and told in outcome.err and outcome.out == ""
 
 
 @pytest.mark.parametrize(
