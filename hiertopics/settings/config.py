@@ -113,6 +113,13 @@ class Phrases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     min_count: Annotated[
         int, Meta(ge=1, description="Smallest number of occurrences of a phrase in the texts.")
     ] = 10
+    over_stop_words: Annotated[
+        bool,
+        Meta(
+            description="Also join words that have only stop words or single letters between them, "
+            "as bank_england of bank of England; false: only words that stand side by side."
+        ),
+    ] = False
 
 
 SUFFIX_LIST = r"(?: *\.[^\s,;/*?]+ *)(?:, *\.[^\s,;/*?]+ *)*"

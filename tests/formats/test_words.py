@@ -119,7 +119,7 @@ def test_phrases_are_what_their_definition_says(
     documents: list[list[str]], npmi: float, least: int
 ) -> None:
     lines = [" ".join(words_of) for words_of in documents]
-    found = words.find_phrases(lambda: lines, str.split, npmi, least)
+    found = words.find_phrases(lambda: map(str.split, lines), npmi, least)
     joined = [words.join(words_of, found) for words_of in documents]
     assert joined == joined_slowly(documents, npmi, least)
 
@@ -154,7 +154,8 @@ def test_npmi_of_words_that_only_occur_together_is_one() -> None:
 
 
 def test_phrases_become_words_that_any_file_can_hold(texts: Path, tmp_path: Path) -> None:
-    found = corpus_of(texts, phrases=Phrases(npmi=0.5, min_count=2), stop_words="english")
+    choice = Phrases(npmi=0.5, min_count=2, over_stop_words=True)
+    found = corpus_of(texts, phrases=choice, stop_words="english")
     assert found["new_york"] == [2, 1, 0, 0, 0]
     assert found["machine_learning"] == [0, 2, 1, 0, 0]
     assert found["bank_england"] == [1, 0, 1, 0, 0], "stop words do not stand between"
@@ -163,6 +164,35 @@ def test_phrases_become_words_that_any_file_can_hold(texts: Path, tmp_path: Path
         texts, tmp_path / "c.ldac", overrides={"data.phrases": {"npmi": 0.5, "min_count": 2}}
     )
     assert "new_york" in read_corpus(tmp_path / "c.ldac").vocab
+
+
+def test_phrases_stand_side_by_side_in_the_text(tmp_path: Path) -> None:
+    """Neither a stop word, nor a single letter, which is no word, is between their words."""
+    path = tmp_path / "texts.txt"
+    path.write_text("bank of oak gained a bark, learned-well\n" * 4)
+    choice = Phrases(npmi=0.1, min_count=2)
+    found = corpus_of(path, from_="lines", phrases=choice, stop_words="english")
+    assert set(found) == {"bank", "oak_gained", "bark_learned"}
+    over = corpus_of(
+        path,
+        from_="lines",
+        phrases=Phrases(npmi=0.1, min_count=2, over_stop_words=True),
+        stop_words="english",
+    )
+    assert set(over) == {"bank_oak", "gained_bark", "learned"}
+
+
+@given(st.text("ab aBé_9.\u0301\n", max_size=40), st.sampled_from([None, r"\w+", "(a*)b?"]))
+def test_stretches_are_the_words_in_their_order(line: str, pattern: str | None) -> None:
+    source = Source(Path("a.txt"), token_pattern=pattern, phrases=Phrases())
+    flat = [word for stretch in words.stretches(source)(line) for word in stretch]
+    assert flat == words.cutter(source)(line)
+
+
+def test_runs_from_before_join_words_over_stop_words() -> None:
+    given: dict[str, Any] = {"data": {"phrases": {"min_count": 5}, "stop_lemmas": False}}
+    assert left_out(given, "hdp-pcvb0", 5)["data"]["phrases"] == {"over_stop_words": True}  # type: ignore[index]
+    assert "data" not in left_out(given, "hdp-pcvb0", 6)
 
 
 def test_phrases_of_held_out_documents_may_be_unknown(texts: Path) -> None:

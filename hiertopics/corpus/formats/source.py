@@ -30,7 +30,7 @@ def refuse(problem: DataError) -> None:
 
 
 class PhraseChoice(Protocol):
-    """The limits of phrases: the least NPMI and the least number of occurrences."""
+    """The choice of phrases: the least NPMI, the least number of occurrences, and their gaps."""
 
     @property
     def npmi(self) -> float:
@@ -39,6 +39,10 @@ class PhraseChoice(Protocol):
     @property
     def min_count(self) -> int:
         """At least 1."""
+
+    @property
+    def over_stop_words(self) -> bool:
+        """Whether words are neighbours though words between them were left out."""
 
 
 @dataclass(frozen=True)
