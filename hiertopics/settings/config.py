@@ -327,6 +327,13 @@ class DataConfig(
             "replaces token_pattern and lowercase."
         ),
     ] = None
+    letterless: Annotated[
+        bool,
+        Meta(
+            description="Raw text: keep words without a letter that data.tokenizer returns: "
+            "punctuation and numbers."
+        ),
+    ] = False
     snippets: Annotated[
         int,
         Meta(

@@ -260,7 +260,7 @@ def test_words_whose_lemma_is_a_stop_word_are_dropped(tmp_path: Path) -> None:
 
 def test_runs_from_before_keep_words_whose_lemma_is_a_stop_word() -> None:
     given = {"data": {"lemmas": "english"}}
-    before = {"stop_lemmas": False, "markup": "all", "suffixes": None}
+    before = {"stop_lemmas": False, "markup": "all", "suffixes": None, "letterless": True}
     assert left_out(given, "hdp-pcvb0", 5)["data"] == before
     assert "data" not in left_out(given, "hdp-pcvb0", 6)
 
@@ -384,9 +384,29 @@ def test_line_ends_that_a_tokenizer_returns_are_no_words(tmp_path: Path) -> None
     path = tmp_path / "a.jsonl"
     path.write_text('{"text": "oak tree\\n\\n\\n-h\\nleaf"}\n')
     trust.trust({"tokenizer": "mycut:ends"})
-    assert set(read_corpus(Source(path, tokenizer="mycut:ends")).vocab) == {
+    assert set(read_corpus(Source(path, tokenizer="mycut:ends", letterless=True)).vocab) == {
         *("oak", " ", "tree", "-h", "leaf")
     }
+
+
+@pytest.mark.usefixtures("tokenizer")
+def test_words_of_a_tokenizer_have_a_letter(tmp_path: Path) -> None:
+    """A pattern takes no punctuation either. Marks of vowels count as letters."""
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "* oak = 5 \\u06f5 tree + ... 木 c++ x5 ्ร 。"}\n' * 2)
+    trust.trust({"tokenizer": "mycut:cut"})
+    found = read_corpus(Source(path, tokenizer="mycut:cut"))
+    assert set(found.vocab) == {"oak", "tree", "木", "c++", "x5", "्ร"}
+    kept = read_corpus(Source(path, tokenizer="mycut:cut", letterless=True))
+    assert {"*", "=", "5", "...", "。"} <= set(kept.vocab)
+    pairs = Source(path, tokenizer="mycut:cut", phrases=Phrases(npmi=0.1, min_count=2))
+    assert {"tree_木", "c++_x5"} <= set(read_corpus(pairs).vocab)
+    assert "oak_tree" not in read_corpus(pairs).vocab  # a number is between them
+
+
+def test_runs_from_before_keep_words_of_a_tokenizer_without_letters() -> None:
+    assert left_out({}, "hdp-pcvb0", 5)["data"]["letterless"] is True  # type: ignore[index]
+    assert "data" not in left_out({}, "hdp-pcvb0", 6)
 
 
 @pytest.mark.usefixtures("untrusting")

@@ -16,7 +16,7 @@ FORM = ("delimiter", "encoding", "suffixes", "html", "markup")
 """Fields of a Source that describe the file of a raw text."""
 WORDING = (
     *("lowercase", "token_pattern", "ngram_range", "stemmer", "lemmas", "stop_lemmas"),
-    *("phrases", "tokenizer"),
+    *("phrases", "tokenizer", "letterless"),
 )
 """Fields of a Source that describe how raw text is split into words."""
 FOLDER = "folder"
@@ -92,6 +92,7 @@ class Source:
     stop_lemmas: bool = True
     phrases: PhraseChoice | None = None
     tokenizer: str | None = None
+    letterless: bool = False
     known_phrases: Container[tuple[str, str]] | None = None
     phrases_from: Collection[int] | None = None
     report: Report = field(default=refuse, compare=False, repr=False)
@@ -106,8 +107,9 @@ class Source:
     def wording(self) -> list[str]:
         """The names of FORM and WORDING that ask for something else than the defaults."""
         plain = Source(self.path)
-        # Runs from before stop_lemmas have another value of it, and without lemmas it says nothing.
-        names = [name for name in (*FORM, *WORDING) if name != "stop_lemmas"]
+        # Older runs have other values of these, which say nothing without lemmas or a tokenizer.
+        silent = ("stop_lemmas", "letterless")
+        names = [name for name in (*FORM, *WORDING) if name not in silent]
         return [name for name in names if _plain(self, name) != _plain(plain, name)]
 
 

@@ -16,6 +16,7 @@ from itertools import pairwise
 from math import log
 from pathlib import Path
 from typing import Any
+from unicodedata import category
 
 from hiertopics.base.errors import DataError, UsageError, optional
 from hiertopics.corpus.data.languages import COMMON, in_english, stop_lists
@@ -62,7 +63,7 @@ def cutter(source: Source) -> Cut:
     Raises UsageError for a package that is not installed, a pattern, language or tokenizer that
     there is not, and for a tokenizer that may not be imported; DataError for a broken stop list.
     """
-    cut = _tokenizer(source.tokenizer) if source.tokenizer else _by_pattern(source)
+    cut = _by_tokenizer(source) if source.tokenizer else _by_pattern(source)
     stopped = stop_words(source.stop_words) if drops_stop_words(source) else frozenset()
     if not stopped and source.stemmer is None and source.lemmas is None:
         return cut
@@ -89,7 +90,7 @@ def stretches(source: Source) -> CutApart:
     cut = cutter(source)
     if source.phrases is None or source.phrases.over_stop_words:
         return lambda text: [cut(text)]
-    words_in = _tokenizer(source.tokenizer) if source.tokenizer else _gapped_by_pattern(source)
+    words_in = (_gapped_by_tokenizer if source.tokenizer else _gapped_by_pattern)(source)
     stopped, reduced = stop_words(source.stop_words), _reducer(source)
     stopped_after = _stopped_after(source, stopped)
 
@@ -331,6 +332,29 @@ def _lemmatiser(source: Source) -> Callable[[list[str]], list[str]]:
         return found.lower() if source.lowercase else found
 
     return lambda words: [lemma(word) for word in words]
+
+
+def _by_tokenizer(source: Source) -> Cut:
+    cut = _tokenizer(str(source.tokenizer))
+    return cut if source.letterless else lambda text: [word for word in cut(text) if lettered(word)]
+
+
+def _gapped_by_tokenizer(source: Source) -> Callable[[str], Sequence[str | None]]:
+    """Return a function from a text to its words, with None for numbers that are left out."""
+    cut = _tokenizer(str(source.tokenizer))
+    if source.letterless:
+        return cut
+
+    def cut_lettered(text: str) -> list[str | None]:
+        marked = [(word, lettered(word)) for word in cut(text)]
+        return [word if kept else None for word, kept in marked if kept or LETTER.search(word)]
+
+    return cut_lettered
+
+
+def lettered(word: str) -> bool:
+    """Tell whether a word holds a letter or a mark of one, of any script."""
+    return any(category(letter)[0] in "LM" for letter in word)
 
 
 def _tokenizer(name: str) -> Cut:
