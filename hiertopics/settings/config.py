@@ -264,6 +264,13 @@ class DataConfig(
             "without navigation, side bars and footer."
         ),
     ] = "all"
+    html_dialogs: Annotated[
+        bool,
+        Meta(
+            description="Main parts of .html files (data.html=main): also read dialogs and "
+            "pop-ups, such as help on keys."
+        ),
+    ] = False
     markup: Annotated[
         Literal["all", "text"],
         Meta(

@@ -157,6 +157,7 @@ CHANGES: tuple[Change, ...] = (
     Change(6, "*", "data.stop_lemmas", False),
     Change(6, "*", "data.phrases.over_stop_words", True),
     Change(6, "*", "data.letterless", True),
+    Change(6, "*", "data.html_dialogs", True),
     Change(6, "*", "data.suffixes", None),
 )
 

@@ -260,7 +260,8 @@ def test_words_whose_lemma_is_a_stop_word_are_dropped(tmp_path: Path) -> None:
 
 def test_runs_from_before_keep_words_whose_lemma_is_a_stop_word() -> None:
     given = {"data": {"lemmas": "english"}}
-    before = {"stop_lemmas": False, "markup": "all", "suffixes": None, "letterless": True}
+    before = {"stop_lemmas": False, "markup": "all", "suffixes": None}
+    before |= {"letterless": True, "html_dialogs": True}
     assert left_out(given, "hdp-pcvb0", 5)["data"] == before
     assert "data" not in left_out(given, "hdp-pcvb0", 6)
 
@@ -491,6 +492,20 @@ def test_the_main_part_of_pages(tmp_path: Path) -> None:
     assert isinstance(found, Corpus) and found.snippets is not None
     assert found.snippets[0] == "Oaks An oak0 is a tree."
     assert advised(DataConfig(corpus=str(folder)))["html"] == "main"
+
+
+def test_dialogs_are_in_no_main_part(tmp_path: Path) -> None:
+    pytest.importorskip("resiliparse")
+    hidden = (
+        "<div id='help-popup'><p>press</p></div><div class='a b-popup'>turn</div>"
+        "<div role='dialog'>escape</div><dialog open>agree</dialog><div hidden>never</div>"
+        "<div class='section' id='a-popup'>window</div>"
+    )
+    (tmp_path / "a.html").write_text(f"<body><main><p>An oak grows.</p>{hidden}</main></body>")
+    shown = {"an", "oak", "grows", "window"}
+    assert set(read_corpus(Source(tmp_path, html="main")).vocab) == shown
+    asked = Source(tmp_path, html="main", html_dialogs=True)
+    assert set(read_corpus(asked).vocab) == shown | {"press", "turn", "escape", "agree"}
 
 
 def test_the_main_part_of_what_is_no_page_is_refused(texts: Path) -> None:

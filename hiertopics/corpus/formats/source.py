@@ -12,7 +12,7 @@ from hiertopics.base.errors import DataError
 PACKED = (".gz", ".xz")
 FIELDS = ("text_field", "id_field", "group_field", "label_field")
 """The fields of a Source that serve raw text only."""
-FORM = ("delimiter", "encoding", "suffixes", "html", "markup")
+FORM = ("delimiter", "encoding", "suffixes", "html", "html_dialogs", "markup")
 """Fields of a Source that describe the file of a raw text."""
 WORDING = (
     *("lowercase", "token_pattern", "ngram_range", "stemmer", "lemmas", "stop_lemmas"),
@@ -54,7 +54,8 @@ class Source:
     several apart by commas; the first one that fits reads a line. None is UTF-8.
     suffixes: those of the files of a folder that are read, apart by commas; None: see
     ``plaintexts.texts_in``. html: the text of a page that is read, ``all`` of it or its ``main``
-    part alone. markup: what is read of a .md or .rst file, ``all`` of it or its ``text`` alone.
+    part alone; html_dialogs: with its dialogs. markup: what is read of a .md or .rst file, ``all``
+    of it or its ``text`` alone.
     label_column: the column of classes in a dense table, by name or by number, a negative one
     from the end. layer: the layer of an h5ad file that holds the counts, ``X`` for the matrix
     itself.
@@ -78,6 +79,7 @@ class Source:
     encoding: str | None = None
     suffixes: str | None = None
     html: str = "all"
+    html_dialogs: bool = False
     markup: str = "all"
     label_column: str | None = None
     layer: str | None = None
@@ -107,8 +109,8 @@ class Source:
     def wording(self) -> list[str]:
         """The names of FORM and WORDING that ask for something else than the defaults."""
         plain = Source(self.path)
-        # Older runs have other values of these, which say nothing without lemmas or a tokenizer.
-        silent = ("stop_lemmas", "letterless")
+        # Older runs have other values of these, which say nothing without another setting.
+        silent = ("stop_lemmas", "letterless", "html_dialogs")
         names = [name for name in (*FORM, *WORDING) if name not in silent]
         return [name for name in names if _plain(self, name) != _plain(plain, name)]
 
