@@ -2,6 +2,10 @@
 
 const ROW = 62;
 
+/** The least weight of probability in the order of words: at 0 all words would be those of a few tokens that stand nowhere else. */
+const LEAST_RELEVANCE = 0.2;
+const RELEVANCE = "Order of words. Right: the most frequent here. Left: those that are more frequent here than in all documents; rare words stay below";
+
 /** A link to a topic. */
 function topicLink(page, node, n = 4) {
   const swatch = h("span", { class: "swatch" });
@@ -96,12 +100,12 @@ function wordBlock(page, node, ofBranch = false) {
     out.textContent = page.relevance.toFixed(1);
   };
   const slider = data.shares && h("div", { class: "slider" },
-    h("label", { for: "relevance" }, "telling"),
-    h("input", { id: "relevance", type: "range", min: 0, max: 1, step: 0.1, value: page.relevance, "aria-label": "Weight of probability against lift: 1 frequent words first, 0 words found nowhere else", oninput: (event) => {
+    h("label", { for: "relevance", title: RELEVANCE }, "telling"),
+    h("input", { id: "relevance", type: "range", min: LEAST_RELEVANCE, max: 1, step: 0.1, value: page.relevance, title: RELEVANCE, "aria-label": RELEVANCE, oninput: (event) => {
       page.relevance = Number(event.target.value);
       draw();
     } }),
-    h("span", { "aria-hidden": "true" }, "frequent"), out);
+    h("span", { "aria-hidden": "true", title: RELEVANCE }, "frequent"), out);
   draw();
   const chart = () => rowChart(rows().map((row) => ({ value: row.word, n: row.value, fill, tick: data.shares ? row.share : undefined })), 520, "Words", tellOf);
   const csv = () => [["node", "word", kind, ...(data.shares ? ["share in corpus", "relevance"] : [])], ...rows().map((row) => [data.nodes.id[node], row.word, row.value, ...(data.shares ? [row.share, row.score] : [])])];
