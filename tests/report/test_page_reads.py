@@ -47,6 +47,45 @@ def test_a_view_that_is_not_about_topics_has_a_phone_for_itself(
     assert opened.page.locator("#tree").is_visible()
 
 
+@pytest.fixture
+def wordy(fit_tiny: Callable[..., Any], tmp_path: Path) -> Path:
+    """Return the page of texts of 40 words with dates."""
+    rows = [
+        {
+            "text": " ".join(f"word{(n + i) % 40}" for i in range(20)),
+            "day": f"2001-02-{n % 9 + 1:02}",
+        }
+        for n in range(30)
+    ]
+    (tmp_path / "texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    fit_tiny(
+        tmp_path / "wordy", "nhdp-variational", corpus=tmp_path / "texts.jsonl", holdout="none"
+    )
+    return hiertopics.report(tmp_path / "wordy", output=tmp_path / "wordy.html").path
+
+
+def test_documents_of_a_topic_are_near_on_a_phone(wordy: Path, show: Show) -> None:
+    """Long lists of words are folded, but not where there is room."""
+    opened = show(wordy, 390, "t0")
+    words = opened.page.locator(".words .meter:visible")
+    assert words.count() == 8
+    opened.page.fill("#relevance", "0.4")
+    opened.page.click(".block:has(.words) summary")
+    assert words.count() == 30
+    opened.page.fill("#relevance", "0.6")
+    assert words.count() == 30
+    opened.page.set_viewport_size({"width": 1280, "height": 844})
+    opened.page.wait_for_function("() => !document.querySelector('.words + details')")
+    assert words.count() == 30
+
+
+def test_the_table_tells_the_day_on_a_phone(wordy: Path, show: Show) -> None:
+    """Elsewhere it has a column."""
+    for width, has_day in ((390, True), (1280, False)):
+        line = show(wordy, width, "documents").page.locator(".doctable .row .snippet").first
+        assert line.inner_text().startswith("2001-02-") == has_day
+
+
 def test_the_first_page_of_paper_has_map_and_chart(page: Path, show: Show) -> None:
     """What explains mouse and keys does not stand there."""
     opened = show(page, 1280)

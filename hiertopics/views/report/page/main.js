@@ -1,6 +1,7 @@
 // The page: header, panes, and what an address (#t45, #d12, #g3, #model) shows.
 
 const narrow = matchMedia("(max-width: 899px)");
+const phone = matchMedia("screen and (max-width: 480px)");
 
 /** Sentences of the paragraph above the map that a narrow window shows at once: size and largest branches. */
 const FIRST_SENTENCES = 2;

@@ -80,12 +80,23 @@ function naming(page, node) {
     h("p", { class: "hint" }, "Kept in this browser. “Save labels.csv” above makes a file of all names."));
 }
 
+/** Rows of a list of bars that a phone shows at once: what stands below the list stays near. */
+const FIRST_ROWS = 8;
+
+/** A list of bars; on a phone all but its first rows are folded, with this noun. @param {string} kind @param {HTMLElement[]} rows @param {string} noun */
+function folded(kind, rows, noun) {
+  const list = (some) => h("ol", { class: `meters ${kind}` }, some);
+  const rest = phone.matches ? rows.slice(FIRST_ROWS) : [];
+  const shown = list(rows.slice(0, rows.length - rest.length));
+  return rest.length ? [shown, h("details", {}, h("summary", {}, count(rest.length, `more ${noun}`)), list(rest))] : [shown];
+}
+
 /** Words as bars, with a slider from frequent to telling ones: of the node, or of all at and below it. */
 function wordBlock(page, node, ofBranch = false) {
   const { data } = page;
   if (!(ofBranch ? data.nodes.branch_words : data.nodes.words)[node].length) return null;
   const kind = data.tree.values;
-  const list = h("ol", { class: "meters words" });
+  const list = h("div", {});
   const out = h("output", { for: "relevance" });
   const rows = () => data.ranked(node, page.relevance, ofBranch).slice(0, 30);
   const fill = inkColour(data, node);
@@ -93,10 +104,12 @@ function wordBlock(page, node, ofBranch = false) {
   const draw = () => {
     const shown = rows();
     const most = Math.max(...shown.map((row) => Math.abs(row.value)), 1e-12);
-    list.replaceChildren(...shown.map((row) => meter(
+    const isOpen = Boolean(list.querySelector("details[open]"));
+    list.replaceChildren(...folded("words", shown.map((row) => meter(
       h("button", { class: "plain", onclick: () => page.search(row.word) }, told(row.word)),
       Math.abs(row.value) / most, tellOf(row.value), row.value < 0 ? "#a07050" : fill,
-      { tick: data.shares ? row.share / most : undefined, title: data.shares ? `${percent(row.value)} here, ${percent(row.share)} in all documents` : undefined })));
+      { tick: data.shares ? row.share / most : undefined, title: data.shares ? `${percent(row.value)} here, ${percent(row.share)} in all documents` : undefined })), "word"));
+    if (isOpen && list.querySelector("details")) list.querySelector("details").open = true;
     out.textContent = page.relevance.toFixed(1);
   };
   const slider = data.shares && h("div", { class: "slider" },
@@ -189,7 +202,7 @@ function columnBlock(page, node, column) {
     const by = page.columnsBy;
     const width = Math.max(Math.floor(page.detail.clientWidth) - 34, 260);
     const shown = column.ordered ? drawn : sorted();
-    host.replaceChildren(...[column.ordered ? chartOf(width) : listOf(), paleHint(shown.some(isPale)), outsideHint(column)].filter(Boolean));
+    host.replaceChildren(...[...(column.ordered ? [chartOf(width)] : listOf()), paleHint(shown.some(isPale)), outsideHint(column)].filter(Boolean));
     tools.replaceChildren(
       choice(`Show ${column.name}`, [["share", "share"], ["count", "count"]], by, (value) => {
         page.columnsBy = value;
@@ -212,7 +225,7 @@ function columnBlock(page, node, column) {
   const listOf = () => {
     const shown = sorted();
     const most = Math.max(...shown.map(valueOf), 1e-12);
-    return h("ul", { class: "meters wide" }, shown.map((row) => meter(h("button", { class: "plain", onclick: () => page.search(row.value) }, told(row.value)), valueOf(row) / most, tell(valueOf(row)), inkColour(data, node), { title: title(row), pale: isPale(row) })));
+    return folded("wide", shown.map((row) => meter(h("button", { class: "plain", onclick: () => page.search(row.value) }, told(row.value)), valueOf(row) / most, tell(valueOf(row)), inkColour(data, node), { title: title(row), pale: isPale(row) })), "value");
   };
   draw();
   return section(told(column.name), tools, host);
