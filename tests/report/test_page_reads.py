@@ -50,18 +50,12 @@ def test_a_view_that_is_not_about_topics_has_a_phone_for_itself(
 @pytest.fixture
 def wordy(fit_tiny: Callable[..., Any], tmp_path: Path) -> Path:
     """Return the page of texts of 40 words with dates."""
-    rows = [
-        {
-            "text": " ".join(f"word{(n + i) % 40}" for i in range(20)),
-            "day": f"2001-02-{n % 9 + 1:02}",
-        }
-        for n in range(30)
-    ]
+    rows = [{"text": " ".join(f"word{(n + i) % 40}" for i in range(20))} for n in range(30)]
     (tmp_path / "texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    fit_tiny(
-        tmp_path / "wordy", "nhdp-variational", corpus=tmp_path / "texts.jsonl", holdout="none"
-    )
-    return hiertopics.report(tmp_path / "wordy", output=tmp_path / "wordy.html").path
+    (tmp_path / "days").write_text("".join(f"2001-02-{n % 9 + 1:02}\n" for n in range(30)))
+    run, sides = tmp_path / "wordy", [f"day={tmp_path / 'days'}"]
+    fit_tiny(run, "nhdp-variational", corpus=tmp_path / "texts.jsonl", holdout="none")
+    return hiertopics.report(run, output=tmp_path / "wordy.html", sides=sides).path
 
 
 def test_documents_of_a_topic_are_near_on_a_phone(wordy: Path, show: Show) -> None:
