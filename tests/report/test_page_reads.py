@@ -92,6 +92,25 @@ def test_the_first_page_of_paper_has_map_and_chart(page: Path, show: Show) -> No
     assert opened.page.locator("h3", has_text="How to read this page").is_hidden()
 
 
+def test_drawings_are_as_wide_as_paper_and_nothing_there_tells_of_clicks(
+    page: Path, show: Show
+) -> None:
+    """Map, chart and heads have one left edge; signs of further levels and hints are away."""
+    opened = show(page, 1280, reduced_motion="reduce")
+    opened.page.emulate_media(media="print")
+    opened.page.set_viewport_size(PAPER)
+    opened.page.wait_for_function("() => document.querySelector('.picture svg').clientWidth > 700")
+    for place in ("#tree .picture svg", "#detail .chart svg", "#detail h2", "#head h1"):
+        box = opened.page.locator(place).bounding_box()
+        assert box is not None and box["x"] < 1, place
+        assert box["x"] + box["width"] > 0.98 * PAPER["width"] or "svg" not in place, place
+    text = opened.page.inner_text("main")
+    assert "›" not in text and "leads to" not in text
+    opened.go("t0")
+    text = opened.page.inner_text("main")
+    assert "starts a search" not in text and "DOCUMENTS BY SHARE" not in text.upper()
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 def test_letters_of_curves_have_their_size(page: Path, show: Show, width: int) -> None:
     """A drawing is as wide as its column: the card stands in two of them on wide screens."""

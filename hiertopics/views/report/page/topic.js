@@ -124,7 +124,7 @@ function wordBlock(page, node, ofBranch = false) {
   const csv = () => [["node", "word", kind, ...(data.shares ? ["share in corpus", "relevance"] : [])], ...rows().map((row) => [data.nodes.id[node], row.word, row.value, ...(data.shares ? [row.share, row.score] : [])])];
   const title = kind === "loading" ? "Columns" : ofBranch ? "Words at or below" : "Words";
   return section(title, takeaway(`words-${data.nodes.id[node]}`, { svg: chart, csv }), slider, list,
-    data.shares && h("p", { class: "hint" }, "Bar: how probable the word is here. Mark: in all documents. A word starts a search."));
+    data.shares && h("p", { class: "hint" }, "Bar: how probable the word is here. Mark: in all documents.", h("span", { class: "handling" }, " A word starts a search.")));
 }
 
 /** The words that stop at a branch itself, the most probable first. */
