@@ -113,6 +113,13 @@ class Phrases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     min_count: Annotated[
         int, Meta(ge=1, description="Smallest number of occurrences of a phrase in the texts.")
     ] = 10
+    over_stop_words: Annotated[
+        bool,
+        Meta(
+            description="Also join words that have only stop words or single letters between them, "
+            "as bank_england of bank of England; false: only words that stand side by side."
+        ),
+    ] = False
 
 
 SUFFIX_LIST = r"(?: *\.[^\s,;/*?]+ *)(?:, *\.[^\s,;/*?]+ *)*"
@@ -257,6 +264,13 @@ class DataConfig(
             "without navigation, side bars and footer."
         ),
     ] = "all"
+    html_dialogs: Annotated[
+        bool,
+        Meta(
+            description="Main parts of .html files (data.html=main): also read dialogs and "
+            "pop-ups, such as help on keys."
+        ),
+    ] = False
     markup: Annotated[
         Literal["all", "text"],
         Meta(
@@ -320,6 +334,13 @@ class DataConfig(
             "replaces token_pattern and lowercase."
         ),
     ] = None
+    letterless: Annotated[
+        bool,
+        Meta(
+            description="Raw text: keep words without a letter that data.tokenizer returns: "
+            "punctuation and numbers."
+        ),
+    ] = False
     snippets: Annotated[
         int,
         Meta(

@@ -155,6 +155,9 @@ CHANGES: tuple[Change, ...] = (
     ),
     Change(6, "*", "data.markup", "all"),
     Change(6, "*", "data.stop_lemmas", False),
+    Change(6, "*", "data.phrases.over_stop_words", True),
+    Change(6, "*", "data.letterless", True),
+    Change(6, "*", "data.html_dialogs", True),
     Change(6, "*", "data.suffixes", None),
 )
 

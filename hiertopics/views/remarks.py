@@ -103,8 +103,9 @@ def tags_of(run: RunDir, name: str, path: Path | None) -> Tags:
     """Return the values of the training documents in a column.
 
     path: a file of one line per document, or a table (jsonl, csv, tsv, parquet) with a column of
-    that name; None: the run's own metadata, or the table that it was fitted to. Raises DataError
-    where a file does not fit, UsageError where there is no such column.
+    that name; lines that are no UTF-8 are in ``data.encoding``. None: the run's own metadata, or
+    the table that it was fitted to. Raises DataError where a file does not fit, UsageError where
+    there is no such column.
     """
     split = run.split
     n_docs = len(np.union1d(split.train_docs, split.heldout_docs))
@@ -126,9 +127,11 @@ def tags_of(run: RunDir, name: str, path: Path | None) -> Tags:
         written = {"delimiter": data.delimiter, "encoding": data.encoding}
     else:
         form = table_form(path) or ""
+        written = {"encoding": _encoding_beside(run)}
     require_file(path)
     if not form:
-        return read_tags(path, n_docs, Path("the corpus of the run")).select(split.train_docs)
+        corpus = Path("the corpus of the run")
+        return read_tags(path, n_docs, corpus, **written).select(split.train_docs)
     tags = column_of(path, name, form, **written)
     if tags.members.shape[0] != n_docs:
         what = (
@@ -136,6 +139,12 @@ def tags_of(run: RunDir, name: str, path: Path | None) -> Tags:
         )
         raise DataError(path, what)
     return tags.select(split.train_docs)
+
+
+def _encoding_beside(run: RunDir) -> str | None:
+    """Return the encoding of files that views read: UTF-8 or, line by line, that of the corpus."""
+    encoding = run.experiment.data.encoding
+    return None if encoding is None else f"utf-8,{encoding}"
 
 
 def counted_at(run: RunDir) -> sparse.csr_array:

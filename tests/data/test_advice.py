@@ -6,6 +6,7 @@ import io
 import json
 import random
 import re
+import shlex
 import subprocess
 import sys
 from collections import Counter
@@ -21,6 +22,8 @@ from hiertopics.corpus.corpora.checking import advised, check
 from hiertopics.corpus.corpora.inmemory import as_corpus
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.languages import COMMON, language_of, stop_lists, unparted
+from hiertopics.corpus.formats.reading import read_corpus
+from hiertopics.corpus.formats.source import Source
 from hiertopics.settings.config import DataConfig
 
 N_DOCS, N_WORDS = 100, 60
@@ -80,6 +83,22 @@ def test_technical_terms_hide_no_stop_words() -> None:
     assert stop.startswith("12 of the 88 words in most documents are english stop words")
     assert stop.endswith("; -s data.stop_words=english leaves them out")
     assert not {*common[:4]} & {*re.findall(r"\w+", str(others))}
+
+
+def test_many_numbers_are_said(tmp_path: Path) -> None:
+    documents = [
+        [*document, *(2 * ["57", "65"] * (number % 2))] for number, document in enumerate(texts())
+    ]
+    (told,) = advice_on(documents)
+    assert told.startswith(
+        "6% of the tokens are numbers (57, 65), which may lead topics; -s 'data."
+    )
+    assert advice_on(documents, text=False) == []
+    pattern = shlex.split(told.partition("-s ")[2])[0].partition("=")[2]
+    path = tmp_path / "a.txt"
+    path.write_text("57 3d _1 x2 élan a\n")
+    corpus = read_corpus(Source(path, "lines", token_pattern=pattern))
+    assert set(corpus.vocab) == {"3d", "x2", "élan"}
 
 
 def test_words_in_nearly_all_documents_are_boilerplate() -> None:

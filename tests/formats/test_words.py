@@ -119,7 +119,7 @@ def test_phrases_are_what_their_definition_says(
     documents: list[list[str]], npmi: float, least: int
 ) -> None:
     lines = [" ".join(words_of) for words_of in documents]
-    found = words.find_phrases(lambda: lines, str.split, npmi, least)
+    found = words.find_phrases(lambda: map(str.split, lines), npmi, least)
     joined = [words.join(words_of, found) for words_of in documents]
     assert joined == joined_slowly(documents, npmi, least)
 
@@ -154,7 +154,8 @@ def test_npmi_of_words_that_only_occur_together_is_one() -> None:
 
 
 def test_phrases_become_words_that_any_file_can_hold(texts: Path, tmp_path: Path) -> None:
-    found = corpus_of(texts, phrases=Phrases(npmi=0.5, min_count=2), stop_words="english")
+    choice = Phrases(npmi=0.5, min_count=2, over_stop_words=True)
+    found = corpus_of(texts, phrases=choice, stop_words="english")
     assert found["new_york"] == [2, 1, 0, 0, 0]
     assert found["machine_learning"] == [0, 2, 1, 0, 0]
     assert found["bank_england"] == [1, 0, 1, 0, 0], "stop words do not stand between"
@@ -163,6 +164,35 @@ def test_phrases_become_words_that_any_file_can_hold(texts: Path, tmp_path: Path
         texts, tmp_path / "c.ldac", overrides={"data.phrases": {"npmi": 0.5, "min_count": 2}}
     )
     assert "new_york" in read_corpus(tmp_path / "c.ldac").vocab
+
+
+def test_phrases_stand_side_by_side_in_the_text(tmp_path: Path) -> None:
+    """Neither a stop word, nor a single letter, which is no word, is between their words."""
+    path = tmp_path / "texts.txt"
+    path.write_text("bank of oak gained a bark, learned-well\n" * 4)
+    choice = Phrases(npmi=0.1, min_count=2)
+    found = corpus_of(path, from_="lines", phrases=choice, stop_words="english")
+    assert set(found) == {"bank", "oak_gained", "bark_learned"}
+    over = corpus_of(
+        path,
+        from_="lines",
+        phrases=Phrases(npmi=0.1, min_count=2, over_stop_words=True),
+        stop_words="english",
+    )
+    assert set(over) == {"bank_oak", "gained_bark", "learned"}
+
+
+@given(st.text("ab aBé_9.\u0301\n", max_size=40), st.sampled_from([None, r"\w+", "(a*)b?"]))
+def test_stretches_are_the_words_in_their_order(line: str, pattern: str | None) -> None:
+    source = Source(Path("a.txt"), token_pattern=pattern, phrases=Phrases())
+    flat = [word for stretch in words.stretches(source)(line) for word in stretch]
+    assert flat == words.cutter(source)(line)
+
+
+def test_runs_from_before_join_words_over_stop_words() -> None:
+    given: dict[str, Any] = {"data": {"phrases": {"min_count": 5}, "stop_lemmas": False}}
+    assert left_out(given, "hdp-pcvb0", 5)["data"]["phrases"] == {"over_stop_words": True}  # type: ignore[index]
+    assert "data" not in left_out(given, "hdp-pcvb0", 6)
 
 
 def test_phrases_of_held_out_documents_may_be_unknown(texts: Path) -> None:
@@ -231,6 +261,7 @@ def test_words_whose_lemma_is_a_stop_word_are_dropped(tmp_path: Path) -> None:
 def test_runs_from_before_keep_words_whose_lemma_is_a_stop_word() -> None:
     given = {"data": {"lemmas": "english"}}
     before = {"stop_lemmas": False, "markup": "all", "suffixes": None}
+    before |= {"letterless": True, "html_dialogs": True}
     assert left_out(given, "hdp-pcvb0", 5)["data"] == before
     assert "data" not in left_out(given, "hdp-pcvb0", 6)
 
@@ -354,9 +385,29 @@ def test_line_ends_that_a_tokenizer_returns_are_no_words(tmp_path: Path) -> None
     path = tmp_path / "a.jsonl"
     path.write_text('{"text": "oak tree\\n\\n\\n-h\\nleaf"}\n')
     trust.trust({"tokenizer": "mycut:ends"})
-    assert set(read_corpus(Source(path, tokenizer="mycut:ends")).vocab) == {
+    assert set(read_corpus(Source(path, tokenizer="mycut:ends", letterless=True)).vocab) == {
         *("oak", " ", "tree", "-h", "leaf")
     }
+
+
+@pytest.mark.usefixtures("tokenizer")
+def test_words_of_a_tokenizer_have_a_letter(tmp_path: Path) -> None:
+    """A pattern takes no punctuation either. Marks of vowels count as letters."""
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "* oak = 5 \\u06f5 tree + ... 木 c++ x5 ्ร 。"}\n' * 2)
+    trust.trust({"tokenizer": "mycut:cut"})
+    found = read_corpus(Source(path, tokenizer="mycut:cut"))
+    assert set(found.vocab) == {"oak", "tree", "木", "c++", "x5", "्ร"}
+    kept = read_corpus(Source(path, tokenizer="mycut:cut", letterless=True))
+    assert {"*", "=", "5", "...", "。"} <= set(kept.vocab)
+    pairs = Source(path, tokenizer="mycut:cut", phrases=Phrases(npmi=0.1, min_count=2))
+    assert {"tree_木", "c++_x5"} <= set(read_corpus(pairs).vocab)
+    assert "oak_tree" not in read_corpus(pairs).vocab  # a number is between them
+
+
+def test_runs_from_before_keep_words_of_a_tokenizer_without_letters() -> None:
+    assert left_out({}, "hdp-pcvb0", 5)["data"]["letterless"] is True  # type: ignore[index]
+    assert "data" not in left_out({}, "hdp-pcvb0", 6)
 
 
 @pytest.mark.usefixtures("untrusting")
@@ -441,6 +492,20 @@ def test_the_main_part_of_pages(tmp_path: Path) -> None:
     assert isinstance(found, Corpus) and found.snippets is not None
     assert found.snippets[0] == "Oaks An oak0 is a tree."
     assert advised(DataConfig(corpus=str(folder)))["html"] == "main"
+
+
+def test_dialogs_are_in_no_main_part(tmp_path: Path) -> None:
+    pytest.importorskip("resiliparse")
+    hidden = (
+        "<div id='help-popup'><p>press</p></div><div class='a b-popup'>turn</div>"
+        "<div role='dialog'>escape</div><dialog open>agree</dialog><div hidden>never</div>"
+        "<div class='section' id='a-popup'>window</div>"
+    )
+    (tmp_path / "a.html").write_text(f"<body><main><p>An oak grows.</p>{hidden}</main></body>")
+    shown = {"an", "oak", "grows", "window"}
+    assert set(read_corpus(Source(tmp_path, html="main")).vocab) == shown
+    asked = Source(tmp_path, html="main", html_dialogs=True)
+    assert set(read_corpus(asked).vocab) == shown | {"press", "turn", "escape", "agree"}
 
 
 def test_the_main_part_of_what_is_no_page_is_refused(texts: Path) -> None:

@@ -47,6 +47,39 @@ def test_a_view_that_is_not_about_topics_has_a_phone_for_itself(
     assert opened.page.locator("#tree").is_visible()
 
 
+@pytest.fixture
+def wordy(fit_tiny: Callable[..., Any], tmp_path: Path) -> Path:
+    """Return the page of texts of 40 words with dates."""
+    rows = [{"text": " ".join(f"word{(n + i) % 40}" for i in range(20))} for n in range(30)]
+    (tmp_path / "texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "days").write_text("".join(f"2001-0{n % 9 + 1}-15\n" for n in range(30)))
+    run, sides = tmp_path / "wordy", [f"day={tmp_path / 'days'}"]
+    fit_tiny(run, "nhdp-variational", corpus=tmp_path / "texts.jsonl", holdout="none")
+    return hiertopics.report(run, output=tmp_path / "wordy.html", sides=sides).path
+
+
+def test_documents_of_a_topic_are_near_on_a_phone(wordy: Path, show: Show) -> None:
+    """Long lists of words are folded, but not where there is room."""
+    opened = show(wordy, 390, "t0")
+    words = opened.page.locator(".words .meter:visible")
+    assert words.count() == 8
+    opened.page.fill("#relevance", "0.4")
+    opened.page.click(".block:has(.words) summary")
+    assert words.count() == 30
+    opened.page.fill("#relevance", "0.6")
+    assert words.count() == 30
+    opened.page.set_viewport_size({"width": 1280, "height": 844})
+    opened.page.wait_for_function("() => !document.querySelector('.words + details')")
+    assert words.count() == 30
+
+
+def test_the_table_tells_the_day_on_a_phone(wordy: Path, show: Show) -> None:
+    """Elsewhere it has a column."""
+    for width, has_day in ((390, True), (1280, False)):
+        line = show(wordy, width, "documents").page.locator(".doctable .row .snippet").first
+        assert line.inner_text().startswith("2001-0") == has_day
+
+
 def test_the_first_page_of_paper_has_map_and_chart(page: Path, show: Show) -> None:
     """What explains mouse and keys does not stand there."""
     opened = show(page, 1280)
@@ -57,6 +90,25 @@ def test_the_first_page_of_paper_has_map_and_chart(page: Path, show: Show) -> No
         box = opened.page.locator(place).bounding_box()
         assert box is not None and box["y"] + box["height"] < PAPER["height"], place
     assert opened.page.locator("h3", has_text="How to read this page").is_hidden()
+
+
+def test_drawings_are_as_wide_as_paper_and_nothing_there_tells_of_clicks(
+    page: Path, show: Show
+) -> None:
+    """Map, chart and heads have one left edge; signs of further levels and hints are away."""
+    opened = show(page, 1280, reduced_motion="reduce")
+    opened.page.emulate_media(media="print")
+    opened.page.set_viewport_size(PAPER)
+    opened.page.wait_for_function("() => document.querySelector('.picture svg').clientWidth > 700")
+    for place in ("#tree .picture svg", "#detail .chart svg", "#detail h2", "#head h1"):
+        box = opened.page.locator(place).bounding_box()
+        assert box is not None and box["x"] < 1, place
+        assert box["x"] + box["width"] > 0.98 * PAPER["width"] or "svg" not in place, place
+    text = opened.page.inner_text("main")
+    assert "›" not in text and "leads to" not in text
+    opened.go("t0")
+    text = opened.page.inner_text("main")
+    assert "starts a search" not in text and "DOCUMENTS BY SHARE" not in text.upper()
 
 
 @pytest.mark.parametrize("width", [390, 1280])

@@ -212,6 +212,19 @@ def test_words_of_a_node_are_the_best_by_each_weight_of_relevance(finished: Fini
         assert (np.diff(found.values[place]) <= 0).all()
 
 
+def test_a_word_without_tokens_is_not_among_the_telling_words(finished: Finished) -> None:
+    """A word of held-out documents alone has no share in the corpus, but would lead by lift."""
+    tree = RunDir(finished("hlda-variational")).tree
+    background = np.full(tree.n_columns, 1 / tree.n_columns)
+    layout = lay_out(tree)
+    row = layout.rows[0]
+    own = np.flatnonzero(tree.phi[row] * tree.n_tokens[row] >= 0.5)
+    rarest = int(own[np.argmin(tree.phi[row, own])])
+    background[rarest] = 0
+    assert len(own) > 2
+    assert rarest not in words_of(tree, layout, background, 2).ids[0]
+
+
 def test_counts_by_metadata_are_those_of_show_tree(finished: Finished, tmp_path: Path) -> None:
     run = RunDir(finished("hlda-variational"))
     n_docs = len(run.split.train_docs) + len(run.split.heldout_docs)

@@ -141,7 +141,8 @@ def test_everything_wrong_is_reported_at_once(make: Build) -> None:
         (
             "data.phrases",
             True,
-            "{npmi: a number >= -1 and <= 1, min_count: a whole number >= 1} or null, "
+            "{npmi: a number >= -1 and <= 1, min_count: a whole number >= 1, "
+            "over_stop_words: true or false} or null, "
             "such as {npmi: 0.3, min_count: 5}, got true",
         ),
         ("data.min_df", 0, ">= 1 document, got 0"),

@@ -98,6 +98,30 @@ def test_a_histogram_leaves_out_a_few_documents_far_from_all_others_and_says_so(
     assert remarks(call, run, "--side", side)[0]["year"][0][0] == "1970"
 
 
+def test_side_files_may_be_in_the_encoding_of_the_corpus(call: Call, tmp_path: Path) -> None:
+    texts = ["café oak oak leaf", "café elm leaf bark", "elm oak café bark"] * 8
+    (tmp_path / "a.txt").write_text("\n".join(texts) + "\n", encoding="cp1252")
+    run, side = tmp_path / "run", tmp_path / "who"
+    side.write_bytes("Zoë\n".encode("cp1252") * 12 + "Zoë\n".encode() * 12)
+    how = ("-s", "data.encoding=cp1252", "-s", "data.holdout=none", "-b", "tssb-mcmc")
+    corpus = (tmp_path / "a.txt", "--from", "lines")
+    done = call("fit", *corpus, *how, "--iterations", "2", "-q", "-o", run)
+    assert done.code == 0, done.err
+    found = remarks(call, run, "--side", f"who={side}")
+    assert {name for said in found.values() for name, _ in said["who"]} == {"Zoë"}
+    (tmp_path / "who.csv").write_bytes(b"who\n" + "Zoë\n".encode("cp1252") * 24)
+    assert remarks(call, run, "--side", f"who={tmp_path / 'who.csv'}") == found
+
+
+def test_side_files_in_another_encoding_say_how_they_are_converted(
+    call: Call, run: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "who").write_bytes("Zoë\n".encode("cp1252") * 30)
+    done = call("show-tree", run, "--side", f"who={tmp_path / 'who'}")
+    assert done.code == 2 and "who:1: not UTF-8 text (byte 0xeb)" in done.err
+    assert "iconv -f cp1252 -t utf-8" in done.err
+
+
 def test_a_key_file_names_the_values(call: Call, run: Path, tmp_path: Path) -> None:
     (tmp_path / "a.who").write_text("1\n" * 30)
     (tmp_path / "a.who.key").write_text("Ann A\nBob B\n")

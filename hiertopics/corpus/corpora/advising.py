@@ -29,6 +29,7 @@ from hiertopics.corpus.data.languages import (
 from hiertopics.corpus.formats.html import INSTALL_HTML
 from hiertopics.corpus.formats.plaintexts import unread
 from hiertopics.corpus.formats.source import FOLDER, Source
+from hiertopics.corpus.formats.words import lettered
 
 FIRST_WORDS = ((20, 6), (100, 12))
 """Of so many words in most documents, or with most tokens, so many must be common ones of a
@@ -53,6 +54,12 @@ REPEATED = 0.02
 
 RARE = 0.4
 """The share of words in one document from which on they are said."""
+
+NUMBERS = 0.05
+"""The share of numbers among the tokens of a text from which on they are said; 0.01 is usual."""
+
+WITH_LETTER = r"\b(?=\w*[^\W\d_])\w\w+\b"
+"""The default ``data.token_pattern``, but each word has a letter."""
 
 UNPARTED_SHARE = 0.3
 """The share of words in a script without blanks from which on it is said."""
@@ -97,7 +104,7 @@ def advise(corpus: Corpus, *, text: bool, whole_pages: bool = False) -> tuple[Ad
     order = np.argsort(-spread, kind="stable")
     common = _common_words(corpus, order)
     repeats = any(one.key == "max_df" for one in common)
-    found = [*_pages(whole_pages and repeats), *common]
+    found = [*_pages(whole_pages and repeats), *common, *(_numbers(corpus) if text else ())]
     if corpus.n_docs < FEW_DOCS:
         return tuple(found)
     found += [
@@ -280,6 +287,19 @@ def _leading(
             what = f"{len(common)} of the {len(firsts[rank])} {rank} are {language} stop words"
             return _Leading(language, f"{what} ({_listed(common)})")
     return None
+
+
+def _numbers(corpus: Corpus) -> list[Advice]:
+    """Return the advice on numbers, which are words. They may be years: no setting is taken."""
+    found = np.array([not lettered(word) for word in corpus.vocab])
+    share = corpus.word_counts[found].sum() / corpus.n_tokens
+    if share < NUMBERS:
+        return []
+    most = np.argsort(-corpus.word_counts, kind="stable")
+    words = [corpus.vocab[word] for word in most if found[word]]
+    pattern = typed(f"data.token_pattern={WITH_LETTER}")
+    what = f"{share:.0%} of the tokens are numbers ({_listed(words)}), which may lead topics"
+    return [Advice(f"{what}; -s {pattern} leaves out words without a letter")]
 
 
 def _rare_words(spread: I64) -> list[Advice]:

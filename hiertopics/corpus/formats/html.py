@@ -15,6 +15,14 @@ INLINE = (
 """Elements that do not end a word: ``<b>t</b>opic`` is one."""
 
 
+DIALOGS = (
+    *("dialog", "[role=dialog]", "[role=alertdialog]"),
+    *(f"div{how}:not(.section)" for how in (".popup", "[id$=-popup]", "[class$=-popup]")),
+)
+"""CSS selectors of dialogs and pop-ups, which readers see only when they ask for them. A section
+of a text (Sphinx) may be called by a heading that ends in "popup"."""
+
+
 def text_of_html(page: str) -> str:
     """Return the text between the tags, without scripts and styles, with entities resolved."""
     reader = _Text()
@@ -23,14 +31,16 @@ def text_of_html(page: str) -> str:
     return "".join(reader.parts)
 
 
-def main_text_of_html(page: str) -> str:
+def main_text_of_html(page: str, *, dialogs: bool = False) -> str:
     """Return the text of a page without its navigation, side bars and footer.
 
-    Raises UsageError where resiliparse is not installed.
+    dialogs: with dialogs and pop-ups. Raises UsageError where resiliparse is not installed.
     """
     told = f"data.html=main needs resiliparse: {INSTALL_HTML}"
     extract = optional("resiliparse.extract.html2text", told).extract_plain_text
-    return str(extract(page, preserve_formatting=False, main_content=True))
+    skipped = () if dialogs else DIALOGS
+    found = extract(page, preserve_formatting=False, main_content=True, skip_elements=skipped)
+    return str(found)
 
 
 class _Text(HTMLParser):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -45,7 +46,8 @@ class Record(NamedTuple):
 def _folder(source: Source) -> Iterator[Record]:
     _refuse_fields(source, "a folder of text files")
     found = {path.relative_to(source.path).as_posix(): path for path in texts_in(source)}
-    text_of_page = main_text_of_html if source.html == "main" else text_of_html
+    main = partial(main_text_of_html, dialogs=source.html_dialogs)
+    text_of_page = main if source.html == "main" else text_of_html
     text_of = dict.fromkeys(HTML, text_of_page) | (MARKED if source.markup == "text" else {})
     names = sorted(found)
     for place, name in enumerate(names):

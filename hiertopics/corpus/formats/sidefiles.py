@@ -16,7 +16,7 @@ from hiertopics.base.errors import DataError, UsageError
 from hiertopics.corpus.data.corpus import Tags
 from hiertopics.corpus.data.names import flaw, made_unique, unique_note
 from hiertopics.corpus.formats.counting import shown, whole_number
-from hiertopics.corpus.formats.opening import blocks, decoded_lines, rows
+from hiertopics.corpus.formats.opening import RECODE, blocks, decoded_lines, rows
 from hiertopics.corpus.formats.source import Report, refuse, unpacked
 
 BLANKS = " \t\r"
@@ -120,19 +120,26 @@ def key_of(path: Path) -> Path | None:
     return None
 
 
-def read_tags(path: Path, n_docs: int | None, corpus: Path, report: Report = refuse) -> Tags:
+def read_tags(
+    path: Path,
+    n_docs: int | None,
+    corpus: Path,
+    report: Report = refuse,
+    encoding: str | None = None,
+) -> Tags:
     """Read the groups or labels of ``corpus``, one line per document.
 
     Entries are split at tabs if the file has any, else at white space. With a key file they are
     ids and the names come from there; otherwise they are the names.
 
     Several ids of one name are told apart (``names.made_unique``), and a note of the tags says so.
+    encoding: of ``path``, as ``opening.decoders`` takes it.
 
     Reports an id without name and a number of lines that is not ``n_docs`` (None: not known).
     """
     table, key = TagTable(), key_of(path)
     names = () if key is None else read_names(key, report)
-    for number, entries in enumerate(_split_lines(path, report), 1):
+    for number, entries in enumerate(_split_lines(path, report, encoding), 1):
         if key is not None:
             entries = _named(path, key, entries, names, table.columns, report, number)
         table.add(entries)
@@ -147,10 +154,10 @@ def read_tags(path: Path, n_docs: int | None, corpus: Path, report: Report = ref
     return replace(tags, notes=tuple(notes))
 
 
-def _split_lines(path: Path, report: Report) -> Iterator[list[str]]:
-    parts = list(blocks(path))
+def _split_lines(path: Path, report: Report, encoding: str | None) -> Iterator[list[str]]:
+    parts = list(blocks(path, encoding=encoding))
     tabs = any(b"\t" in block for _, block in parts)
-    for line in decoded_lines(path, parts, report):
+    for line in decoded_lines(path, parts, report, encoding, RECODE):
         entries = (entry.strip() for entry in line.split("\t")) if tabs else line.split()
         yield [entry for entry in entries if entry]
 

@@ -12,11 +12,11 @@ from hiertopics.base.errors import DataError
 PACKED = (".gz", ".xz")
 FIELDS = ("text_field", "id_field", "group_field", "label_field")
 """The fields of a Source that serve raw text only."""
-FORM = ("delimiter", "encoding", "suffixes", "html", "markup")
+FORM = ("delimiter", "encoding", "suffixes", "html", "html_dialogs", "markup")
 """Fields of a Source that describe the file of a raw text."""
 WORDING = (
     *("lowercase", "token_pattern", "ngram_range", "stemmer", "lemmas", "stop_lemmas"),
-    *("phrases", "tokenizer"),
+    *("phrases", "tokenizer", "letterless"),
 )
 """Fields of a Source that describe how raw text is split into words."""
 FOLDER = "folder"
@@ -30,7 +30,7 @@ def refuse(problem: DataError) -> None:
 
 
 class PhraseChoice(Protocol):
-    """The limits of phrases: the least NPMI and the least number of occurrences."""
+    """The choice of phrases: the least NPMI, the least number of occurrences, and their gaps."""
 
     @property
     def npmi(self) -> float:
@@ -39,6 +39,10 @@ class PhraseChoice(Protocol):
     @property
     def min_count(self) -> int:
         """At least 1."""
+
+    @property
+    def over_stop_words(self) -> bool:
+        """Whether words are neighbours though words between them were left out."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,8 @@ class Source:
     several apart by commas; the first one that fits reads a line. None is UTF-8.
     suffixes: those of the files of a folder that are read, apart by commas; None: see
     ``plaintexts.texts_in``. html: the text of a page that is read, ``all`` of it or its ``main``
-    part alone. markup: what is read of a .md or .rst file, ``all`` of it or its ``text`` alone.
+    part alone; html_dialogs: with its dialogs. markup: what is read of a .md or .rst file, ``all``
+    of it or its ``text`` alone.
     label_column: the column of classes in a dense table, by name or by number, a negative one
     from the end. layer: the layer of an h5ad file that holds the counts, ``X`` for the matrix
     itself.
@@ -74,6 +79,7 @@ class Source:
     encoding: str | None = None
     suffixes: str | None = None
     html: str = "all"
+    html_dialogs: bool = False
     markup: str = "all"
     label_column: str | None = None
     layer: str | None = None
@@ -88,6 +94,7 @@ class Source:
     stop_lemmas: bool = True
     phrases: PhraseChoice | None = None
     tokenizer: str | None = None
+    letterless: bool = False
     known_phrases: Container[tuple[str, str]] | None = None
     phrases_from: Collection[int] | None = None
     report: Report = field(default=refuse, compare=False, repr=False)
@@ -102,8 +109,9 @@ class Source:
     def wording(self) -> list[str]:
         """The names of FORM and WORDING that ask for something else than the defaults."""
         plain = Source(self.path)
-        # Runs from before stop_lemmas have another value of it, and without lemmas it says nothing.
-        names = [name for name in (*FORM, *WORDING) if name != "stop_lemmas"]
+        # Older runs have other values of these, which say nothing without another setting.
+        silent = ("stop_lemmas", "letterless", "html_dialogs")
+        names = [name for name in (*FORM, *WORDING) if name not in silent]
         return [name for name in names if _plain(self, name) != _plain(plain, name)]
 
 

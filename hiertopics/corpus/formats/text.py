@@ -22,9 +22,9 @@ from hiertopics.corpus.formats.words import (
     Cut,
     analyser,
     count_vectorizer,
-    cutter,
     drops_stop_words,
     find_phrases,
+    stretches,
 )
 
 HELD_PAIRS = 1 << 16
@@ -211,12 +211,14 @@ def _analyser(source: Source) -> Cut:
         what = "data.phrases read the texts several times, but a pipe can be read once"
         raise UsageError(f"{source.path}: {what}; put them into a file")
 
-    def texts() -> Iterator[str]:
+    cut = stretches(source)
+
+    def all_stretches() -> Iterator[list[str]]:
         counted = source.phrases_from
         for number, record in enumerate(records(source)):
             if counted is None or number in counted:
-                yield record.text
+                yield from cut(record.text)
 
     least = source.phrases
-    found = find_phrases(texts, cutter(source), least.npmi, least.min_count)
+    found = find_phrases(all_stretches, least.npmi, least.min_count)
     return analyser(source, found)

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from itertools import pairwise
 from math import log
 from pathlib import Path
 from typing import Any
+from unicodedata import category
 
 from hiertopics.base.errors import DataError, UsageError, optional
 from hiertopics.corpus.data.languages import COMMON, in_english, stop_lists
@@ -41,7 +43,16 @@ LEMMATISED = {
 }
 """Languages of ``data.lemmas`` by the codes that simplemma gives them."""
 
+PATTERN = r"(?u)\b\w\w+\b"
+"""scikit-learn's pattern of a word."""
+
+LETTER = re.compile(r"\w")
+"""A letter or digit: text without any, such as a comma, does not part two words."""
+
 Cut = Callable[[str], list[str]]
+CutApart = Callable[[str], list[list[str]]]
+"""From a text to its words, in lists of words that stand side by side."""
+
 Pair = tuple[str, str]
 
 
@@ -52,18 +63,73 @@ def cutter(source: Source) -> Cut:
     Raises UsageError for a package that is not installed, a pattern, language or tokenizer that
     there is not, and for a tokenizer that may not be imported; DataError for a broken stop list.
     """
-    cut = _tokenizer(source.tokenizer) if source.tokenizer else _by_pattern(source)
+    cut = _by_tokenizer(source) if source.tokenizer else _by_pattern(source)
     stopped = stop_words(source.stop_words) if drops_stop_words(source) else frozenset()
     if not stopped and source.stemmer is None and source.lemmas is None:
         return cut
-    reduced = _stemmer(source.stemmer) if source.lemmas is None else _lemmatiser(source)
+    reduced, stopped_after = _reducer(source), _stopped_after(source, stopped)
 
     def cut_reduced(text: str) -> list[str]:
         words = reduced([word for word in cut(text) if word not in stopped])
         return [word for word in words if word not in stopped_after]
 
-    stopped_after = stopped if source.lemmas is not None and source.stop_lemmas else frozenset()
     return cut_reduced
+
+
+def _stopped_after(source: Source, stopped: frozenset[str]) -> frozenset[str]:
+    """Return the lemmas that are dropped."""
+    return stopped if source.lemmas is not None and source.stop_lemmas else frozenset()
+
+
+def stretches(source: Source) -> CutApart:
+    """Return a function that cuts a text as ``cutter`` does, into stretches that phrases lie in.
+
+    A word that is left out, such as a stop word or one letter, ends a stretch, unless
+    ``phrases.over_stop_words`` joins words over it. Raises as ``cutter`` does.
+    """
+    cut = cutter(source)
+    if source.phrases is None or source.phrases.over_stop_words:
+        return lambda text: [cut(text)]
+    words_in = (_gapped_by_tokenizer if source.tokenizer else _gapped_by_pattern)(source)
+    stopped, reduced = stop_words(source.stop_words), _reducer(source)
+    stopped_after = _stopped_after(source, stopped)
+
+    def cut_apart(text: str) -> list[list[str]]:
+        found: list[list[str]] = []
+        for stretch in _parted(words_in(text), stopped):
+            found += _parted(reduced(stretch), stopped_after)
+        return found
+
+    return cut_apart
+
+
+def _parted(words: Sequence[str | None], stopped: frozenset[str]) -> list[list[str]]:
+    """Return the stretches between gaps and ``stopped`` words; none is empty."""
+    found: list[list[str]] = [[]]
+    for word in words:
+        if word is None or word in stopped:
+            found.append([])
+        else:
+            found[-1].append(word)
+    return [stretch for stretch in found if stretch]
+
+
+def _gapped_by_pattern(source: Source) -> Callable[[str], Sequence[str | None]]:
+    """Return a function from a text to its words, with None for letters that are in no word."""
+    pattern = re.compile(PATTERN if source.token_pattern is None else source.token_pattern)
+
+    def cut(text: str) -> list[str | None]:
+        letters = text.lower() if source.lowercase else text
+        found: list[str | None] = []
+        end = 0
+        for match in pattern.finditer(letters):
+            if LETTER.search(letters, end, match.start()):
+                found.append(None)
+            found.append(match[pattern.groups] or "")
+            end = match.end()
+        return found
+
+    return cut
 
 
 def drops_stop_words(source: Source) -> bool:
@@ -77,10 +143,15 @@ def drops_stop_words(source: Source) -> bool:
 
 def analyser(source: Source, phrases: Container[Pair]) -> Cut:
     """Return a function from a text to its counted words: joined, and in all n-grams."""
-    cut, (low, high) = cutter(source), source.ngram_range
+    low, high = source.ngram_range
     if not phrases and high == 1:
-        return cut
-    return lambda text: ngrams(join(cut(text), phrases), low, high)
+        return cutter(source)
+    cut = stretches(source)
+
+    def joined(text: str) -> list[str]:
+        return [word for stretch in cut(text) for word in join(stretch, phrases)]
+
+    return lambda text: ngrams(joined(text), low, high)
 
 
 def join(words: list[str], phrases: Container[Pair]) -> list[str]:
@@ -107,23 +178,23 @@ def ngrams(words: list[str], low: int, high: int) -> list[str]:
 
 
 def find_phrases(
-    texts: Callable[[], Iterable[str]], cut: Cut, least_npmi: float, least_count: int
+    stretches: Callable[[], Iterable[list[str]]], least_npmi: float, least_count: int
 ) -> frozenset[Pair]:
     """Return the pairs of neighbours that belong together.
 
     A pair does where it occurs at least ``least_count`` times and its normalised pointwise mutual
     information, ln(p(ab) / (p(a) p(b))) / -ln p(ab) with p the share of all tokens (Bouma, 2009),
-    is at least ``least_npmi``. The texts are gone through twice, so that only pairs of words that
-    are frequent enough themselves are counted.
+    is at least ``least_npmi``. stretches: all words, in lists of neighbours; they are gone through
+    twice, so that only pairs of words that are frequent enough themselves are counted.
     """
     counts: Counter[str] = Counter()
-    for text in texts():
-        counts.update(cut(text))
+    for words in stretches():
+        counts.update(words)
     frequent = {word for word, count in counts.items() if count >= least_count}
     pairs: Counter[Pair] = Counter()
-    for text in texts():
+    for words in stretches():
         pairs.update(
-            pair for pair in pairwise(cut(text)) if pair[0] in frequent and pair[1] in frequent
+            pair for pair in pairwise(words) if pair[0] in frequent and pair[1] in frequent
         )
     n_tokens = counts.total()
     return frozenset(
@@ -228,6 +299,10 @@ def count_vectorizer(**options: Any) -> Any:
     return CountVectorizer(**options)
 
 
+def _reducer(source: Source) -> Callable[[list[str]], list[str]]:
+    return _stemmer(source.stemmer) if source.lemmas is None else _lemmatiser(source)
+
+
 def _stemmer(language: str | None) -> Callable[[list[str]], list[str]]:
     if language is None:
         return lambda words: words
@@ -257,6 +332,29 @@ def _lemmatiser(source: Source) -> Callable[[list[str]], list[str]]:
         return found.lower() if source.lowercase else found
 
     return lambda words: [lemma(word) for word in words]
+
+
+def _by_tokenizer(source: Source) -> Cut:
+    cut = _tokenizer(str(source.tokenizer))
+    return cut if source.letterless else lambda text: [word for word in cut(text) if lettered(word)]
+
+
+def _gapped_by_tokenizer(source: Source) -> Callable[[str], Sequence[str | None]]:
+    """Return a function from a text to its words, with None for numbers that are left out."""
+    cut = _tokenizer(str(source.tokenizer))
+    if source.letterless:
+        return cut
+
+    def cut_lettered(text: str) -> list[str | None]:
+        marked = [(word, lettered(word)) for word in cut(text)]
+        return [word if kept else None for word, kept in marked if kept or LETTER.search(word)]
+
+    return cut_lettered
+
+
+def lettered(word: str) -> bool:
+    """Tell whether a word holds a letter or a mark of one, of any script."""
+    return any(category(letter)[0] in "LM" for letter in word)
 
 
 def _tokenizer(name: str) -> Cut:

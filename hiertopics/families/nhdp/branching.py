@@ -50,6 +50,10 @@ FASTER = 5
 """Multiplications of a factorisation that take as long as one responsibility of a pair."""
 
 
+DENSE = 2 / 3
+"""Time of a multiplication of dense factors relative to one of a sparse matrix with them."""
+
+
 LARGE, MOST_GROUPS = 1.5, 8
 """A group of several branches is divided if it holds more than ``LARGE`` times the tokens of the
 mean group and there are fewer than ``MOST_GROUPS``: readers find several subjects in such a
@@ -76,13 +80,28 @@ class Effort(NamedTuple):
 
     def work(self, n_branches: int) -> float:
         """Return the work for each pair of a corpus, in responsibilities of a pair."""
+        return self._of_pairs(n_branches) / FASTER
+
+    def multiplications(self, n_branches: int, counts: sparse.csr_array) -> float:
+        """Return the work for each pair of a corpus, in multiplications with its counts.
+
+        Work on dense factors grows with documents and words, not with pairs: of a corpus with many
+        rare words it is most of the work. counts: [n_docs, n_words].
+        """
+        n_docs, n_words = counts.shape
+        wide = n_branches + factors.FURTHER
+        rows = (n_docs + n_words) * 2 * self.passes * n_branches**2
+        rows += n_words * 2 * (self.powers + 1) * wide**2
+        dense = DENSE * len(WEIGHTS) * (1 + self.subsamples) * rows
+        return self._of_pairs(n_branches) + dense / max(counts.nnz, 1)
+
+    def _of_pairs(self, n_branches: int) -> float:
         products = 2 * (self.powers + 1)
         wide = n_branches + factors.FURTHER
         factorisation = products * wide + 2 * self.passes * n_branches
         compared = products * (self.vectors + factors.FURTHER)
         n_factorisations = len(WEIGHTS) * (1 + self.subsamples)
-        whole = n_factorisations * factorisation + self.rounds * n_branches + compared
-        return whole / FASTER
+        return n_factorisations * factorisation + self.rounds * n_branches + compared
 
 
 WHOLE = Effort()

@@ -53,6 +53,10 @@ FIRST = 0.3
 LONG = 250
 """Tokens of a document, on average, from which topics are found in all branches together."""
 
+INSIDE, ACROSS = 12, 2
+"""Multiplications of a factorisation that take as long as one responsibility of a topic within a
+branch, and of one of all topics, as measured. Progress is reported by them."""
+
 UNEVEN = 3.0
 """The pairs of the largest branch relative to those of a mean branch, at most."""
 
@@ -179,10 +183,10 @@ def grouped(
     counts, n_named = counts_of(data), len(data.seeds.names)
     effort = branching.WHOLE._replace(passes=settings.inference.start_passes)
     across = are_long(data.doc_lengths)
-    work = sum(work_within(n_branches, data, settings))
+    work = INSIDE * sum(work_within(n_branches, data, settings))
     if across:
-        work = settings.inference.start_iterations * settings.model.truncation
-    first, second = stages(context, [effort.work(n_branches), work])
+        work = ACROSS * settings.inference.start_iterations * settings.model.truncation
+    first, second = stages(context, [effort.multiplications(n_branches, counts), work])
     pairs = branching.branches_of(counts, n_branches, data.seeds, effort, first.report)
     branch = pairs.probable()
     linked = branching.BranchLinks(counts, branch, n_named)

@@ -12,8 +12,11 @@ from hiertopics.corpus.data.tree import FEW_TOKENS, ROOT, Label, Labels, Tree, b
 from hiertopics.views.render import View
 from hiertopics.views.report.nodes import columns_of, shortened
 
-LAMBDAS = (1.0, 0.8, 0.6, 0.4, 0.2, 0.0)
-"""Weights of relevance for which a node's best words are kept: the slider of the page."""
+LAMBDAS = (1.0, 0.8, 0.6, 0.4, 0.2)
+"""Weights of relevance for which a node's best words are kept: the slider of the page.
+
+At 0 all would be words of a few tokens that stand nowhere else.
+"""
 
 N_TELLING = 12
 
@@ -64,13 +67,14 @@ def words_of(tree: Tree, layout: Layout, background: F64 | None, n_words: int) -
 
     background: share of each word in the corpus, float64 [n_words]; None where words have none.
     Relevance is l log p(w | node) + (1 - l) log (p(w | node) / p(w)) (C. Sievert and K. Shirley:
-    LDAvis, 2014), for each l of ``LAMBDAS``. Of vectors without words: the longest entries.
+    LDAvis, 2014), for each l of ``LAMBDAS``. A word without a share in the corpus has no lift. Of
+    vectors without words: the longest entries.
     """
     if tree.vectors is not None:
         return _of_vectors(tree, layout, n_words)
     ids, values, telling = [], [], []
     tokens = _tokens_below(tree)
-    log_background = None if background is None else np.log(np.maximum(background, 1e-300))
+    log_background = _log_shares(background)
     for place, row in enumerate(layout.rows.tolist()):
         chances = tree.phi[row]
         own = _own_words(tree, row, tokens[row], n_words)
@@ -92,7 +96,7 @@ def branch_words_of(
     if tree.vectors is not None:
         return ids, values
     tokens = branch_tokens(tree)
-    log_background = None if background is None else np.log(np.maximum(background, 1e-300))
+    log_background = _log_shares(background)
     for place in np.flatnonzero(layout.end > np.arange(1, len(layout.end) + 1)).tolist():
         row = int(layout.rows[place])
         chances = tokens[row] / tokens[row].sum()
@@ -132,6 +136,11 @@ def _tokens_below(tree: Tree) -> F64:
     """Return the tokens of each node; of one without, those of the nodes below it."""
     below = tree.below(tree.n_tokens.astype(np.float64))
     return np.where(tree.n_tokens > 0, tree.n_tokens, below)
+
+
+def _log_shares(background: F64 | None) -> F64 | None:
+    """Return logarithms of the shares of words, 0 for a word without tokens: it has no lift."""
+    return None if background is None else np.log(np.where(background > 0, background, 1.0))
 
 
 def _best(own: I64, chances: F64, log_background: F64 | None, n_words: int) -> I64:

@@ -258,14 +258,14 @@ class Data {
     return own.slice(column.docFirst[doc], column.docFirst[doc + 1]).map((v) => names[v]);
   }
 
-  /** Return the words of a node, or of all at and below it, by relevance: weight 1 is by probability, 0 by lift. */
+  /** Return the words of a node, or of all at and below it, by relevance: weight 1 is by probability, 0 by lift. A word without a share in the corpus has no lift. */
   ranked(node, weight, ofBranch = false) {
     const ids = (ofBranch ? this.nodes.branch_words : this.nodes.words)[node];
     const values = (ofBranch ? this.nodes.branch_values : this.nodes.values)[node];
     const rows = ids.map((id, i) => {
       const share = this.shares ? this.shares[id] : 0;
       const log = Math.log(Math.max(values[i], 1e-300));
-      const score = this.shares ? log - (1 - weight) * Math.log(Math.max(share, 1e-300)) : -i;
+      const score = this.shares ? log - (1 - weight) * Math.log(share || 1) : -i;
       return { word: this.words[id], value: values[i], share, score };
     });
     return rows.sort((a, b) => b.score - a.score);

@@ -1,6 +1,8 @@
 // The page: header, panes, and what an address (#t45, #d12, #g3, #model) shows.
 
 const narrow = matchMedia("(max-width: 899px)");
+const paper = matchMedia("print");
+const phone = matchMedia("screen and (max-width: 480px)");
 
 /** Sentences of the paragraph above the map that a narrow window shows at once: size and largest branches. */
 const FIRST_SENTENCES = 2;
@@ -149,6 +151,8 @@ class Page {
       if (width && now && Math.abs(now - width) > 20) this.route(false);
       width = now || width; // results of a search may stand in its place
     }).observe(this.detail);
+    // Drawings of the overview take the width of paper; other views keep what is written into their forms.
+    paper.addEventListener("change", () => this.address() || this.route(false));
   }
 
   /** Search, as if a reader had typed it. @param {string} text */

@@ -62,6 +62,9 @@ function usualLanes(width) {
   return Math.max(Math.floor(width / (width < 500 ? NARROW : LANE)), 1);
 }
 
+/** Height of the map on paper, in pixels: the chart below it stands on the same page. */
+const PAPER_HIGH = 320;
+
 /** Size of the letters of the map and of all drawings, in pixels. */
 const LETTERS = 11;
 
@@ -120,7 +123,7 @@ class TopicMap {
     this.picture = h("div", { class: "picture" });
     this.element = h("div", { class: "map" }, this.tools, this.cutter, this.crumbs, this.picture);
     new ResizeObserver(() => this.draw()).observe(this.picture);
-    dark.addEventListener("change", () => this.draw(true));
+    for (const media of [dark, paper]) media.addEventListener("change", () => this.draw(true));
     labels.listeners.push(() => this.draw(true));
   }
 
@@ -195,7 +198,7 @@ class TopicMap {
 
   draw(always = false) {
     const width = Math.floor(this.picture.clientWidth);
-    const high = innerWidth < 900 ? 380 : Math.max(Math.floor(this.picture.clientHeight), 300);
+    const high = paper.matches ? PAPER_HIGH : innerWidth < 900 ? 380 : Math.max(Math.floor(this.picture.clientHeight), 300);
     if (!width || (!always && width === this.width && high === this.high)) return;
     [this.width, this.high] = [width, high];
     this.picture.replaceChildren(this.drawn(width, high, dark.matches, false));
@@ -459,7 +462,7 @@ class TopicMap {
       s("title", {}, title),
       s("rect", { x: (x + 0.75).toFixed(2), y: (y + 0.75).toFixed(2), width: Math.max(wide - 1.5, 0.5).toFixed(2), height: Math.max(high - 1.5, 0.5).toFixed(2), rx: 3, fill }),
       written.map((line, i) => s("text", { x: (x + 7).toFixed(1), y: (high < 22 ? y + high / 2 + 4 : y + 15 + i * 14).toFixed(1), fill: page.inDark ? "#eef2f6" : "#14202e", "font-weight": 600 }, line)),
-      hasMore && high >= 12 && s("text", { x: (x + wide - 12).toFixed(1), y: (y + high / 2 + 4).toFixed(1), fill: page.inDark ? "#eef2f6" : "#14202e" }, "›"));
+      hasMore && high >= 12 && !page.paper && s("text", { class: "into", x: (x + wide - 12).toFixed(1), y: (y + high / 2 + 4).toFixed(1), fill: page.inDark ? "#eef2f6" : "#14202e" }, "›"));
   }
 
   /** What the map is zoomed to: a strip on its left that leads back. */

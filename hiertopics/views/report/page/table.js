@@ -134,13 +134,16 @@ function tableOf(page, docs, draw) {
   const head = h("div", { class: "heads", role: "row" }, heads.map(([key, text], place) =>
     h("span", { role: "columnheader", class: place > 1 ? "more" : null, "aria-sort": asked.key !== key ? "none" : asked.rising ? "ascending" : "descending" },
       h("button", { class: "plain", "data-sort": key, onclick: sort(key) }, text, h("span", { "aria-hidden": "true" }, asked.key !== key ? "" : asked.rising ? " \u25b2" : " \u25bc")))));
+  // A phone has no room for columns: the first one, a date if there is one, begins the line below the name.
+  const first = columns.find((column) => column.ordered) || columns[0];
+  const onPhone = (doc) => Boolean(first && first.doc_n[doc]) && h("span", { class: "first" }, `${visible(data.valuesOf(first, doc).join(", "))} · `);
   const cells = (place) => {
     const doc = docs[place];
     const home = data.docs.home[doc];
     const text = data.parts.texts && data.parts.texts[doc];
     return [
       h("span", { role: "cell", class: "document" }, documentLink(data, doc, page.terms),
-        h("span", { class: "snippet" }, text ? marked(text, page.terms) : wordLine(page, doc, 14, home, page.terms))),
+        h("span", { class: "snippet" }, onPhone(doc), text ? marked(text, page.terms) : wordLine(page, doc, 14, home, page.terms))),
       h("span", { role: "cell", class: "place" }, home >= 0 && placeOf(page, data.shownAt(home))),
       tokens && h("span", { role: "cell", class: "more number" }, whole.format(tokens[doc])),
       columns.map((column) => h("span", { role: "cell", class: "more" }, visible(data.valuesOf(column, doc).join(", ")))),

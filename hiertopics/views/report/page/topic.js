@@ -2,6 +2,10 @@
 
 const ROW = 62;
 
+/** The least weight of probability in the order of words: at 0 all words would be those of a few tokens that stand nowhere else. */
+const LEAST_RELEVANCE = 0.2;
+const RELEVANCE = "Order of words. Right: the most frequent here. Left: those that are more frequent here than in all documents; rare words stay below";
+
 /** A link to a topic. */
 function topicLink(page, node, n = 4) {
   const swatch = h("span", { class: "swatch" });
@@ -76,12 +80,23 @@ function naming(page, node) {
     h("p", { class: "hint" }, "Kept in this browser. “Save labels.csv” above makes a file of all names."));
 }
 
+/** Rows of a list of bars that a phone shows at once: what stands below the list stays near. */
+const FIRST_ROWS = 8;
+
+/** A list of bars; on a phone all but its first rows are folded, with this noun. @param {string} kind @param {HTMLElement[]} rows @param {string} noun */
+function folded(kind, rows, noun) {
+  const list = (some) => h("ol", { class: `meters ${kind}` }, some);
+  const rest = phone.matches ? rows.slice(FIRST_ROWS) : [];
+  const shown = list(rows.slice(0, rows.length - rest.length));
+  return rest.length ? [shown, h("details", {}, h("summary", {}, count(rest.length, `more ${noun}`)), list(rest))] : [shown];
+}
+
 /** Words as bars, with a slider from frequent to telling ones: of the node, or of all at and below it. */
 function wordBlock(page, node, ofBranch = false) {
   const { data } = page;
   if (!(ofBranch ? data.nodes.branch_words : data.nodes.words)[node].length) return null;
   const kind = data.tree.values;
-  const list = h("ol", { class: "meters words" });
+  const list = h("div", {});
   const out = h("output", { for: "relevance" });
   const rows = () => data.ranked(node, page.relevance, ofBranch).slice(0, 30);
   const fill = inkColour(data, node);
@@ -89,25 +104,27 @@ function wordBlock(page, node, ofBranch = false) {
   const draw = () => {
     const shown = rows();
     const most = Math.max(...shown.map((row) => Math.abs(row.value)), 1e-12);
-    list.replaceChildren(...shown.map((row) => meter(
+    const isOpen = Boolean(list.querySelector("details[open]"));
+    list.replaceChildren(...folded("words", shown.map((row) => meter(
       h("button", { class: "plain", onclick: () => page.search(row.word) }, told(row.word)),
       Math.abs(row.value) / most, tellOf(row.value), row.value < 0 ? "#a07050" : fill,
-      { tick: data.shares ? row.share / most : undefined, title: data.shares ? `${percent(row.value)} here, ${percent(row.share)} in all documents` : undefined })));
+      { tick: data.shares ? row.share / most : undefined, title: data.shares ? `${percent(row.value)} here, ${percent(row.share)} in all documents` : undefined })), "word"));
+    if (isOpen && list.querySelector("details")) list.querySelector("details").open = true;
     out.textContent = page.relevance.toFixed(1);
   };
   const slider = data.shares && h("div", { class: "slider" },
-    h("label", { for: "relevance" }, "telling"),
-    h("input", { id: "relevance", type: "range", min: 0, max: 1, step: 0.1, value: page.relevance, "aria-label": "Weight of probability against lift: 1 frequent words first, 0 words found nowhere else", oninput: (event) => {
+    h("label", { for: "relevance", title: RELEVANCE }, "telling"),
+    h("input", { id: "relevance", type: "range", min: LEAST_RELEVANCE, max: 1, step: 0.1, value: page.relevance, title: RELEVANCE, "aria-label": RELEVANCE, oninput: (event) => {
       page.relevance = Number(event.target.value);
       draw();
     } }),
-    h("span", { "aria-hidden": "true" }, "frequent"), out);
+    h("span", { "aria-hidden": "true", title: RELEVANCE }, "frequent"), out);
   draw();
   const chart = () => rowChart(rows().map((row) => ({ value: row.word, n: row.value, fill, tick: data.shares ? row.share : undefined })), 520, "Words", tellOf);
   const csv = () => [["node", "word", kind, ...(data.shares ? ["share in corpus", "relevance"] : [])], ...rows().map((row) => [data.nodes.id[node], row.word, row.value, ...(data.shares ? [row.share, row.score] : [])])];
   const title = kind === "loading" ? "Columns" : ofBranch ? "Words at or below" : "Words";
   return section(title, takeaway(`words-${data.nodes.id[node]}`, { svg: chart, csv }), slider, list,
-    data.shares && h("p", { class: "hint" }, "Bar: how probable the word is here. Mark: in all documents. A word starts a search."));
+    data.shares && h("p", { class: "hint" }, "Bar: how probable the word is here. Mark: in all documents.", h("span", { class: "handling" }, " A word starts a search.")));
 }
 
 /** The words that stop at a branch itself, the most probable first. */
@@ -185,7 +202,7 @@ function columnBlock(page, node, column) {
     const by = page.columnsBy;
     const width = Math.max(Math.floor(page.detail.clientWidth) - 34, 260);
     const shown = column.ordered ? drawn : sorted();
-    host.replaceChildren(...[column.ordered ? chartOf(width) : listOf(), paleHint(shown.some(isPale)), outsideHint(column)].filter(Boolean));
+    host.replaceChildren(...[...(column.ordered ? [chartOf(width)] : listOf()), paleHint(shown.some(isPale)), outsideHint(column)].filter(Boolean));
     tools.replaceChildren(
       choice(`Show ${column.name}`, [["share", "share"], ["count", "count"]], by, (value) => {
         page.columnsBy = value;
@@ -208,7 +225,7 @@ function columnBlock(page, node, column) {
   const listOf = () => {
     const shown = sorted();
     const most = Math.max(...shown.map(valueOf), 1e-12);
-    return h("ul", { class: "meters wide" }, shown.map((row) => meter(h("button", { class: "plain", onclick: () => page.search(row.value) }, told(row.value)), valueOf(row) / most, tell(valueOf(row)), inkColour(data, node), { title: title(row), pale: isPale(row) })));
+    return folded("wide", shown.map((row) => meter(h("button", { class: "plain", onclick: () => page.search(row.value) }, told(row.value)), valueOf(row) / most, tell(valueOf(row)), inkColour(data, node), { title: title(row), pale: isPale(row) })), "value");
   };
   draw();
   return section(told(column.name), tools, host);
