@@ -219,6 +219,24 @@ def test_a_deeper_level_is_drawn_in_the_boxes_that_have_room_for_it(
     assert all(line["named"] and line["inside"] for line in lines)
 
 
+def test_deep_topics_that_fill_the_map_have_clear_colours(
+    page_of: Callable[..., Path], show: Show
+) -> None:
+    """The colour of a box follows its level in the map, not in the tree."""
+    page = page_of([ROOT, 0, 0, 1, 1, 3, 3, 5, 5, 2, 2])
+    opened = show(page)
+
+    def fill(node: int) -> str | None:
+        return opened.page.locator(f".picture [data-node='{node}'] rect").get_attribute("fill")
+
+    ids = data_of(page)["nodes"]["id"]
+    first = ids.index(1)
+    clear = fill(first)
+    opened.page.locator(f".picture [data-node='{first}']").click()
+    opened.page.locator(f".picture [data-node='{ids.index(3)}']").click()
+    assert fill(ids.index(5)) == clear
+
+
 def test_a_topic_further_inside_has_no_single_part_beside_joined_ones(
     page_of: Callable[..., Path], show: Show
 ) -> None:

@@ -244,7 +244,9 @@ class TopicMap {
     const isLeaf = focus !== ROOT && !data.children[focus].length;
     const strip = focus === ROOT || isLeaf ? 0 : STRIP;
     const parts = [];
-    const start = { width, high, inDark, paper, parts };
+    // Deep topics that fill the map have colours as clear as those of first ones.
+    const base = focus === ROOT ? 0 : data.depth[focus];
+    const start = { width, high, inDark, paper, parts, base };
     this.next = 0;
     if (isLeaf) parts.push(this.box(focus, 0, 0, width, high, start, false));
     else {
@@ -460,7 +462,7 @@ class TopicMap {
   /** A topic. level: 0 for what the map is divided into first, whose names stand out. */
   box(node, x, y, wide, high, page, hasMore, level = 0) {
     const { data, labels } = this;
-    const fill = areaColour(data, node, page.inDark);
+    const fill = areaColour(data, node, page.inDark, page.base);
     const name = labels.of(node).name;
     const isLarge = level === 0 && wide >= FIRST_ROOM.wide && high >= FIRST_ROOM.high;
     const large = page.width >= FIRST_LETTERS.from ? FIRST_LETTERS.large : FIRST_LETTERS.usual;
@@ -484,7 +486,7 @@ class TopicMap {
     const text = shortened(visible(this.labels.called(node, 6)), high - 8, true);
     return s("g", { class: page.paper ? null : `box${node === this.chosen ? " chosen" : ""}`, "data-node": page.paper ? null : node, onclick: page.paper ? null : () => this.clicked(node) },
       s("title", {}, `[${data.nodes.id[node]}] ${visible(this.labels.called(node, 8))}: ${count(data.nodes.branch_docs[node], "document")}`),
-      s("rect", { x: 0.75, y: 0.75, width: STRIP - 2.5, height: high - 1.5, rx: 3, fill: areaColour(data, node, page.inDark) }),
+      s("rect", { x: 0.75, y: 0.75, width: STRIP - 2.5, height: high - 1.5, rx: 3, fill: areaColour(data, node, page.inDark, page.base) }),
       s("text", { transform: `translate(${STRIP / 2 + 3} ${high / 2}) rotate(-90)`, "text-anchor": "middle", "font-weight": 600, fill: page.inDark ? "#eef2f6" : "#14202e" }, text));
   }
 
