@@ -176,7 +176,7 @@ def test_the_slider_says_how_many_topics_are_drawn_and_ends_with_all(
     drawn = []
     for step in range(first, last + 1):
         opened.fill("#cut", str(step))
-        said = opened.inner_text(".cutter output")
+        said = opened.inner_text(".where output")
         found = SAID.fullmatch(said)
         assert found is not None, said
         assert opened.get_attribute("#cut", "aria-valuetext") == said
@@ -208,8 +208,52 @@ def test_a_deeper_level_is_drawn_in_the_boxes_that_have_room_for_it(
         return 0 if depth[node] < 0 else 1 + level(depth[node])
 
     assert max(map(level, drawn)) == 3
+    weights = opened.locator(".picture g.box[data-node]").evaluate_all(
+        """boxes => boxes.filter(box => box.querySelector("text")).map(box =>
+          [Number(box.dataset.node), box.querySelector("text").getAttribute("font-weight")])"""
+    )
+    # Names of the first topics stand out; the root is a strip beside the map.
+    assert {weight for node, weight in weights if level(node) == 1} == {"600"}
+    assert {weight for node, weight in weights if level(node) > 1} == {None}
     lines = boxes.evaluate_all(LINES)
     assert all(line["named"] and line["inside"] for line in lines)
+
+
+def test_deep_topics_that_fill_the_map_have_clear_colours(
+    page_of: Callable[..., Path], show: Show
+) -> None:
+    """The colour of a box follows its level in the map, not in the tree."""
+    page = page_of([ROOT, 0, 0, 1, 1, 3, 3, 5, 5, 2, 2])
+    opened = show(page)
+
+    def fill(node: int) -> str | None:
+        return opened.page.locator(f".picture [data-node='{node}'] rect").get_attribute("fill")
+
+    ids = data_of(page)["nodes"]["id"]
+    first = ids.index(1)
+    clear = fill(first)
+    opened.page.locator(f".picture [data-node='{first}']").click()
+    opened.page.locator(f".picture [data-node='{ids.index(3)}']").click()
+    assert fill(ids.index(5)) == clear
+
+
+def test_a_topic_further_inside_has_no_single_part_beside_joined_ones(
+    page_of: Callable[..., Path], show: Show
+) -> None:
+    """One part and "and 90 more" say less of a topic than its name in the whole width."""
+    parents = [ROOT, 0, 0, 1, 1, 2, 2]
+    parents += [place for place in (3, 4, 5, 6) for _ in range(90)]
+    page = page_of(parents + [place for place in (7, 97, 187, 277) for _ in range(60)])
+    nodes = data_of(page)["nodes"]
+    opened = show(page, 1920).page
+    opened.set_viewport_size({"width": 1920, "height": 1080})
+    opened.evaluate("() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
+    drawn = {box["node"] for box in opened.locator(".picture g.box").evaluate_all(BOXES)} - {None}
+    assert {1, 2} <= {nodes["id"][place] for place in drawn}
+    for inner in (place for place in drawn if nodes["parent"][place] > 0):
+        parts = [place for place, above in enumerate(nodes["parent"]) if above == inner]
+        n = len(drawn & {*parts})
+        assert n != 1 or n == len(parts), nodes["id"][inner]
 
 
 def test_a_hidden_topic_leaves_no_gap_in_the_map(

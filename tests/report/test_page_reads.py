@@ -210,6 +210,21 @@ def test_without_metadata_the_overview_lists_the_branches(
     )
 
 
+def test_the_list_of_branches_is_not_wider_than_a_phone(
+    copied: Finished, show: Show, tmp_path: Path
+) -> None:
+    """A long name is cut; numbers and heads stay in one line."""
+    run = copied("nhdp-variational")
+    for node in (1, 2):
+        hiertopics.label(run, node, "authentication username version password certificate key")
+    page = hiertopics.report(run, output=tmp_path / "page.html").path
+    opened = show(page, 390)
+    table = opened.page.locator("table.branches")
+    assert "authentication" in table.inner_text()
+    assert opened.wider() <= 0
+    assert all(cell.bounding_box()["height"] < 40 for cell in table.locator("td, thead th").all())
+
+
 def test_results_of_a_search_have_the_names_of_the_map(page: Path, show: Show) -> None:
     data = data_of(page)
     nodes = data["nodes"]

@@ -623,11 +623,11 @@ def test_a_slider_cuts_the_tree_and_the_paragraph_leads_to_its_topics(
     boxes, rows = page.locator("#tree .picture [data-node]"), page.locator("#tree [role=treeitem]")
     every = f"{len(data['nodes']['id'])} topics"
     some = f"3 of {every}"
-    assert page.inner_text(".cutter output") == every
+    assert page.inner_text(".where output") == every
     whole = boxes.count()
     page.focus("#cut")
     page.keyboard.press("Home")
-    assert page.inner_text(".cutter output") == some  # the root and its two branches
+    assert page.inner_text(".where output") == some  # the root and its two branches
     assert page.get_attribute("#cut", "aria-valuetext") == some
     assert (boxes.count(), rows.count()) == (3, 3) and whole > 3
     assert Axe().run(page).response["violations"] == []
@@ -635,7 +635,7 @@ def test_a_slider_cuts_the_tree_and_the_paragraph_leads_to_its_topics(
     opened.go(f"t{data['nodes']['id'][deepest]}")  # a topic that the cut hides: the one above
     assert page.locator("[role=treeitem][aria-selected=true]").get_attribute("data-node") == "1"
     page.keyboard.press("ArrowRight")
-    assert page.inner_text(".cutter output") != some
+    assert page.inner_text(".where output") != some
     page.keyboard.press("End")
     assert boxes.count() == whole
 

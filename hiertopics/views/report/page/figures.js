@@ -17,10 +17,10 @@ function hueOf(branch) {
   return (205 + branch * 137.508) % 360;
 }
 
-/** The area of a node: hue by branch, lightness by depth; light text stands on it in the dark. */
-function areaColour(data, node, inDark = dark.matches) {
+/** The area of a node: hue by branch, lightness by levels below that of base; light text stands on it in the dark. */
+function areaColour(data, node, inDark = dark.matches, base = 0) {
   const branch = data.branch[node];
-  const deep = Math.min(data.depth[node], 4);
+  const deep = Math.max(Math.min(data.depth[node] - base, 4), 0);
   const light = inDark ? 0.36 - 0.045 * deep : 0.76 + 0.045 * deep;
   return branch < 0 ? colour(215, 0.12, inDark ? 0.28 : 0.88) : colour(hueOf(branch), inDark ? 0.32 : 0.52, light);
 }

@@ -92,7 +92,9 @@ class Page {
     const link = (node) => {
       const n = named.has(node) ? APART : NAME_WORDS;
       named.add(node);
-      return h("a", { href: `#t${this.data.nodes.id[node]}` }, told(this.labels.called(node, n)));
+      const name = h("a", { href: `#t${this.data.nodes.id[node]}` }, told(this.labels.called(node, n)));
+      name.style.textDecorationColor = inkColour(this.data, node);
+      return name;
     };
     const written = (pieces) => h("p", {}, pieces.map((piece) => (typeof piece === "number" ? link(piece) : visible(piece))));
     const all = this.data.parts.lead || [];

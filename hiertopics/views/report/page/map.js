@@ -19,12 +19,15 @@ const DEEPER = 130;
 const WIDER = [ROOMY, TIGHT].map((room) => ({ ...room, column: DEEPER, wide: DEEPER }));
 /** Share of a box whose parts may be joined inside it on such a level. */
 const MOST_OF_DEEPER = 0.8;
+/** Fewest parts that stand inside a box of such a level beside joined ones. */
+const FEWEST_INSIDE = 2;
 /** Height from which a node's own words have a box. */
 const LEAST_OWN = 2;
 /** Opacity of what a search did not find. */
 const DIM = 0.3;
 /** What is said of the words of a single root. */
 const GENERAL = "at the root: they fit all branches alike";
+const GENERAL_WORDS = 20;
 const STRIP = 28;
 const LANE = 190;
 const NARROW = 112;
@@ -63,16 +66,20 @@ function usualLanes(width) {
 }
 
 /** Height of the map on paper, in pixels: the chart below it stands on the same page. */
-const PAPER_HIGH = 320;
+const PAPER_HIGH = 300;
 
 /** Size of the letters of the map and of all drawings, in pixels. */
 const LETTERS = 11;
 
 const pen = document.createElement("canvas").getContext("2d");
 
+/** Letters of what the map is divided into first, on a map of this width and on others, and the box that has room for them. */
+const FIRST_LETTERS = { from: 800, large: 13, usual: 12 };
+const FIRST_ROOM = { wide: 120, high: 44 };
+
 /** Return how wide a text of the map is in pixels; bold letters are wider than others. */
-function widthOf(text, isBold) {
-  pen.font = `${isBold ? 600 : 400} ${LETTERS}px system-ui, sans-serif`;
+function widthOf(text, isBold, letters = LETTERS) {
+  pen.font = `${isBold ? 600 : 400} ${letters}px system-ui, sans-serif`;
   return pen.measureText(text).width;
 }
 
@@ -87,24 +94,24 @@ function units(text, fits) {
 }
 
 /** Return as much of a text as there is room for, with a mark where it is cut. */
-function shortened(text, room, isBold) {
-  if (widthOf(text, isBold) <= room) return text;
+function shortened(text, room, isBold, letters = LETTERS) {
+  if (widthOf(text, isBold, letters) <= room) return text;
   let n = text.length - 1;
-  while (n > 1 && widthOf(`${text.slice(0, n)}…`, isBold) > room) n--;
+  while (n > 1 && widthOf(`${text.slice(0, n)}…`, isBold, letters) > room) n--;
   return `${text.slice(0, n).replace(/[ ·]+$/, "")}…`;
 }
 
-/** Cut a text into bold lines of a width, between parts of a name or at blanks. */
-function lines(text, room, most) {
+/** Cut a text into lines of a width, between parts of a name or at blanks. */
+function lines(text, room, most, isBold, letters) {
   const found = [];
-  const fits = (line) => widthOf(line, true) <= room;
+  const fits = (line) => widthOf(line, isBold, letters) <= room;
   for (const word of units(text, fits)) {
     const last = found.length - 1;
     if (last >= 0 && fits(`${found[last]} ${word}`)) found[last] += ` ${word}`;
     else if (found.length < most) found.push(word);
     else break;
   }
-  return found.map((line) => shortened(line, room, true));
+  return found.map((line) => shortened(line, room, isBold, letters));
 }
 
 /** Steps of the slider for each topic that the map has room for, and the fewest steps: the later ones change what stands inside boxes. */
@@ -118,10 +125,11 @@ class TopicMap {
     Object.assign(this, { data, labels, choose, focus: ROOT, skipped: 0, chosen: -1, hits: null, found: null });
     this.crumbs = h("nav", { class: "crumbs", "aria-label": "Place in the map" });
     this.tools = h("div", { class: "tools" });
+    this.told = h("output", { for: "cut", class: "hint" });
     this.cutter = this.makeCutter();
     this.onCut = () => {};
     this.picture = h("div", { class: "picture" });
-    this.element = h("div", { class: "map" }, this.tools, this.cutter, this.crumbs, this.picture);
+    this.element = h("div", { class: "map" }, this.tools, this.cutter, h("div", { class: "tools where" }, this.crumbs, this.told), this.picture);
     new ResizeObserver(() => this.draw()).observe(this.picture);
     for (const media of [dark, paper]) media.addEventListener("change", () => this.draw(true));
     labels.listeners.push(() => this.draw(true));
@@ -131,7 +139,6 @@ class TopicMap {
   makeCutter() {
     const { data } = this;
     if (data.fewest === data.n) return null;
-    const out = h("output", { for: "cut" });
     const input = h("input", { id: "cut", type: "range", min: data.fewest, max: data.n, step: 1, value: data.n, "aria-label": "Fewer or more topics", oninput: () => this.cut() });
     this.cut = () => {
       data.cut(input.value === input.max ? data.n : Number(input.value));
@@ -149,10 +156,10 @@ class TopicMap {
       }
       const [some, all] = [data.shown.size, count(data.n, "topic")];
       const text = `${some < data.n ? `${whole.format(some)} of ` : ""}${all}${drawn < some ? `, ${whole.format(drawn)} drawn; click a box for the others` : ""}`;
-      out.textContent = text;
+      this.told.textContent = text;
       input.setAttribute("aria-valuetext", text);
     };
-    return h("div", { class: "slider cutter" }, h("label", { for: "cut" }, "fewer"), input, h("span", { "aria-hidden": "true" }, "more"), out);
+    return h("div", { class: "slider cutter" }, h("label", { for: "cut" }, "fewer"), input, h("span", { "aria-hidden": "true" }, "more"));
   }
 
   size(node) {
@@ -237,7 +244,9 @@ class TopicMap {
     const isLeaf = focus !== ROOT && !data.children[focus].length;
     const strip = focus === ROOT || isLeaf ? 0 : STRIP;
     const parts = [];
-    const start = { width, high, inDark, paper, parts };
+    // Deep topics that fill the map have colours as clear as those of first ones.
+    const base = focus === ROOT ? 0 : data.depth[focus];
+    const start = { width, high, inDark, paper, parts, base };
     this.next = 0;
     if (isLeaf) parts.push(this.box(focus, 0, 0, width, high, start, false));
     else {
@@ -376,19 +385,20 @@ class TopicMap {
 
   placeNode(node, level, y, high, page) {
     const isOuter = level + 1 < page.levels;
-    const hasRoom = isOuter && this.hasReadableParts(node, high, level + 1 < (page.firm || page.levels) ? 1 : page.some ? MOST_OF_BRANCH : MOST_OF_DEEPER);
+    const hasRoom = isOuter && this.hasReadableParts(node, high, level + 1 < (page.firm || page.levels) ? 1 : page.some ? MOST_OF_BRANCH : MOST_OF_DEEPER, level);
     const children = hasRoom ? this.below(node) : [];
     const isLeaf = !this.data.children[node].length;
     const x = page.left + level * page.column;
     const wide = isLeaf || (isOuter && !hasRoom) ? page.right - x : page.column;
-    page.parts.push(this.box(node, x, y, wide, high, page, !isLeaf && !children.length));
+    page.parts.push(this.box(node, x, y, wide, high, page, !isLeaf && !children.length, level));
     if (level > 0) page.shown.push({ level, area: wide * high });
     if (children.length) this.placeChildren(node, level + 1, y, high, page);
   }
 
-  /** Tell whether the boxes beside a branch of this height have lines, and at most this share of it would be joined. */
-  hasReadableParts(node, high, most) {
+  /** Tell whether the boxes beside a branch of this height have lines, and at most this share of it would be joined. Further inside, one part alone says little of a topic. */
+  hasReadableParts(node, high, most, level) {
     const { shown, left } = this.stacked(node, high);
+    if (level > 0 && left > 0 && shown.length < FEWEST_INSIDE) return false;
     return most < 1 ? shown.length > 0 && left <= most * high : shown.length > 0 || left >= LEAST_HIGH;
   }
 
@@ -435,7 +445,7 @@ class TopicMap {
     const noun = this.data.by === "documents" ? "documents" : data.tree.values === "loading" ? "rows" : "words";
     const isGeneral = noun === "words" && data.roots.length === 1 && node === data.roots[0];
     const title = `own ${noun} of [${data.nodes.id[node]}]${isGeneral ? `, ${percent(data.nodes.weight[node])} of all words: ${GENERAL}` : ", and of topics that are not shown"}`;
-    const text = isGeneral ? [`general words, ${percent(data.nodes.weight[node])}`, GENERAL] : [`own ${noun}`];
+    const text = isGeneral ? [`general words, ${percent(data.nodes.weight[node])}`, GENERAL, data.topWords(node, GENERAL_WORDS).map(visible).join(" ")] : [`own ${noun}`];
     page.parts.push(s("g", { class: page.paper ? null : "own", opacity: this.found && !this.found.has(node) ? DIM : null },
       s("title", {}, title), this.faintBox(node, x, y, page.right - x, high, page, text)));
   }
@@ -449,20 +459,25 @@ class TopicMap {
       texts.map(line)];
   }
 
-  box(node, x, y, wide, high, page, hasMore) {
+  /** A topic. level: 0 for what the map is divided into first, whose names stand out. */
+  box(node, x, y, wide, high, page, hasMore, level = 0) {
     const { data, labels } = this;
-    const fill = areaColour(data, node, page.inDark);
+    const fill = areaColour(data, node, page.inDark, page.base);
     const name = labels.of(node).name;
-    const most = high < 12 ? 0 : Math.max(Math.floor((high - 8) / 14), 1);
+    const isLarge = level === 0 && wide >= FIRST_ROOM.wide && high >= FIRST_ROOM.high;
+    const large = page.width >= FIRST_LETTERS.from ? FIRST_LETTERS.large : FIRST_LETTERS.usual;
+    const [isBold, letters] = [level === 0, isLarge ? large : LETTERS];
+    const step = letters + 3;
+    const most = high < 12 ? 0 : Math.max(Math.floor((high - 8) / step), 1);
     const text = visible(name || data.nameOf(node, 8));
-    const written = lines(text, wide - (hasMore ? 22 : 14), most);
+    const written = lines(text, wide - (hasMore ? 22 : 14), most, isBold, letters);
     const dim = this.hits && !this.hits.has(node);
     const title = `[${data.nodes.id[node]}] ${visible(labels.called(node, 8))}: ${count(data.nodes.branch_docs[node], "document")}, ${percent(data.nodes.below[node])} of all words`;
     return s("g", { class: page.paper ? null : `box${node === this.chosen ? " chosen" : ""}`, "data-node": page.paper ? null : node, opacity: dim ? DIM : null, onclick: page.paper ? null : () => this.clicked(node) },
       s("title", {}, title),
       s("rect", { x: (x + 0.75).toFixed(2), y: (y + 0.75).toFixed(2), width: Math.max(wide - 1.5, 0.5).toFixed(2), height: Math.max(high - 1.5, 0.5).toFixed(2), rx: 3, fill }),
-      written.map((line, i) => s("text", { x: (x + 7).toFixed(1), y: (high < 22 ? y + high / 2 + 4 : y + 15 + i * 14).toFixed(1), fill: page.inDark ? "#eef2f6" : "#14202e", "font-weight": 600 }, line)),
-      hasMore && high >= 12 && !page.paper && s("text", { class: "into", x: (x + wide - 12).toFixed(1), y: (y + high / 2 + 4).toFixed(1), fill: page.inDark ? "#eef2f6" : "#14202e" }, "›"));
+      written.map((line, i) => s("text", { x: (x + 7).toFixed(1), y: (high < 22 ? y + high / 2 + 4 : y + letters + 4 + i * step).toFixed(1), fill: page.inDark ? "#eef2f6" : "#14202e", "font-weight": isBold ? 600 : null, "font-size": isLarge ? letters : null }, line)),
+      hasMore && high >= 12 && !page.paper && s("text", { class: "into", x: (x + wide - 12).toFixed(1), y: (high < 22 ? y + high / 2 + 4 : y + letters + 4).toFixed(1), fill: page.inDark ? "#eef2f6" : "#14202e" }, "›"));
   }
 
   /** What the map is zoomed to: a strip on its left that leads back. */
@@ -471,7 +486,7 @@ class TopicMap {
     const text = shortened(visible(this.labels.called(node, 6)), high - 8, true);
     return s("g", { class: page.paper ? null : `box${node === this.chosen ? " chosen" : ""}`, "data-node": page.paper ? null : node, onclick: page.paper ? null : () => this.clicked(node) },
       s("title", {}, `[${data.nodes.id[node]}] ${visible(this.labels.called(node, 8))}: ${count(data.nodes.branch_docs[node], "document")}`),
-      s("rect", { x: 0.75, y: 0.75, width: STRIP - 2.5, height: high - 1.5, rx: 3, fill: areaColour(data, node, page.inDark) }),
+      s("rect", { x: 0.75, y: 0.75, width: STRIP - 2.5, height: high - 1.5, rx: 3, fill: areaColour(data, node, page.inDark, page.base) }),
       s("text", { transform: `translate(${STRIP / 2 + 3} ${high / 2}) rotate(-90)`, "text-anchor": "middle", "font-weight": 600, fill: page.inDark ? "#eef2f6" : "#14202e" }, text));
   }
 
