@@ -74,6 +74,8 @@ def _plain(value: Any) -> Any:
         return [line for line in value.splitlines() if not any(name in line for name in new)]
     if isinstance(value, str) and re.match("run(:| +protocol)", value):
         return _scores(value)
+    if isinstance(value, str) and value.startswith("[0] "):
+        return value.replace("  1 docs ", "  1 doc  ")  # older programs wrote it as a plural
     if isinstance(value, str) and value.startswith("id "):
         return _topics(value)
     if isinstance(value, str) and value.startswith("id,"):
