@@ -241,7 +241,7 @@ def way_told(record: dict[str, Any]) -> str:
 def _of_no_branch(
     tree: Tree, theta: sparse.csr_array, lengths: I64 | None, least: float
 ) -> tuple[I64, F64]:
-    """Return the documents of which no branch has ``least``, and the largest share, ascending.
+    """Return documents without a branch of share ``least``, and their largest shares, ascending.
 
     theta: CSR [n_docs, n_nodes]. lengths: int64 [n_docs], words of each document; None: unknown.
     Raises UsageError.

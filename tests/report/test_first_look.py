@@ -193,7 +193,7 @@ def test_the_slider_says_how_many_topics_are_drawn_and_ends_with_all(
 def test_a_deeper_level_is_drawn_in_the_boxes_that_have_room_for_it(
     page_of: Callable[..., Path], show: Show, width: int
 ) -> None:
-    """Of the two parts of each branch the one has two parts, the other a hundred."""
+    """Each branch has two parts: one with two parts, and one with a hundred."""
     parents = [ROOT, 0, 0, 1, 1, 2, 2, 3, 3, 5, 5]
     parents += [place for place in (7, 8, 9, 10) for _ in range(50)]
     page = page_of(parents + [place for place in (4, 6) for _ in range(100)])

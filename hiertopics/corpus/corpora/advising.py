@@ -56,7 +56,7 @@ RARE = 0.4
 """The share of words in one document from which on they are said."""
 
 NUMBERS = 0.05
-"""The share of numbers among the tokens of a text from which on they are said; 0.01 is usual."""
+"""Least share of numbers among the tokens of a text for advice on them; 0.01 is usual."""
 
 WITH_LETTER = r"\b(?=\w*[^\W\d_])\w\w+\b"
 """The default ``data.token_pattern``, but each word has a letter."""
@@ -69,10 +69,10 @@ EXAMPLES, LONGEST_EXAMPLE = 3, 40
 
 
 UNREAD = 0.5
-"""The share of the texts of a folder that are not read from which on it is advised to read all."""
+"""Least share of unread texts in a folder for the advice to read all."""
 
 EFFECTS = {"suffixes": "reads all of them", "encoding": "reads them", "tokenizer": "cuts them"}
-"""What a setting does with the fault, by key; the others leave it out."""
+"""What a setting does to the fault, by key. Other settings leave the fault out."""
 
 
 class Advice(NamedTuple):
@@ -163,7 +163,7 @@ def settings_of(advice: tuple[Advice, ...]) -> dict[str, Any]:
 
 
 def advise_on_unread(source: Source) -> tuple[Advice, ...]:
-    """Return advice on a folder of which most texts are not read. Raises as ``texts_in``."""
+    """Return advice on a folder if most of its texts are not read. Raises as ``texts_in``."""
     if source.format != FOLDER or source.suffixes is not None:
         return ()
     found = unread(source)

@@ -90,9 +90,9 @@ def day_of(name: str) -> str:
 
 
 def same_times(tags: Mapping[str, Tags]) -> dict[str, str]:
-    """Return which columns of time another one says as exactly or more so, and which one does.
+    """Return the redundant columns of time, each with the column that replaces it.
 
-    So does a column of dates beside one of their years. Of two that are equal the first stays.
+    A column of dates replaces one of their years. Of two equal columns the first one stays.
     """
     same: dict[str, str] = {}
     names = list(tags)
@@ -107,7 +107,7 @@ def same_times(tags: Mapping[str, Tags]) -> dict[str, str]:
 
 
 def _says(fine: Tags, coarse: Tags) -> bool:
-    """Tell whether all documents with a value of the one have one of the other that begins so."""
+    """Tell whether each document with a value of ``coarse`` has one of ``fine`` that begins so."""
     one, other = (sparse.csr_array(tags.members, dtype=np.int64) for tags in (fine, coarse))
     if (np.diff(other.indptr) > np.diff(one.indptr)).any():
         return False
@@ -152,8 +152,8 @@ def drawn_part(names: Sequence[str], n_docs: Sequence[int]) -> Drawn:
         first, end = (first + 1, end) if at == first else (first, end - 1)
     if len(axis_of(names[first:end])) > (1 - SHORTER) * len(axis_of(names)):
         return whole
-    ends = ((sum(n_docs[:first]), f"before {names[first]}"),
-            (sum(n_docs[end:]), f"after {names[end - 1]}"))  # fmt: skip
+    before, after = f"before {names[first]}", f"after {names[end - 1]}"
+    ends = ((sum(n_docs[:first]), before), (sum(n_docs[end:]), after))
     told = " and ".join(f"{n:,} document{'s' * (n != 1)} {where}" for n, where in ends if n)
     verb = "is" if sum(n for n, _ in ends) == 1 else "are"
     return Drawn(first, end, f"{told} {verb} not drawn" if told else "")
@@ -181,7 +181,7 @@ def binned(tags: Tags) -> Tags:
 
 
 def _span(months: Sequence[int | None], n_docs: Sequence[int]) -> int:
-    """Return from the first to the last how many months the drawn ones of some dates span."""
+    """Return the number of months from the first to the last date that is drawn."""
     found: dict[int, int] = {}
     for month, n in zip(months, n_docs, strict=True):
         if month is not None and n:

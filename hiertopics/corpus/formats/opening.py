@@ -58,7 +58,7 @@ BINARY = "is a binary file, no text"
 CONTROLS = bytes({*range(32), 127} - {*b"\b\t\n\v\f\r\x1b"})
 """Bytes of control characters that stand in no texts."""
 MANY_CONTROLS = 0.02
-"""The share of them from which on bytes are no text; it is a tenth in random bytes."""
+"""Bytes with a larger share of control characters are no text; random bytes have a tenth."""
 
 Block = tuple[int, bytes]
 
@@ -271,7 +271,7 @@ def decoded_lines(
 
 
 def _advice_on(path: Path, names: Sequence[str]) -> str:
-    """Return what to do about a raw text of which some lines are in no encoding of ``names``.
+    """Return what to do about a raw text with lines that are in no encoding of ``names``.
 
     Raises DataError for a binary file.
     """

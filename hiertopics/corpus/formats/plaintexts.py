@@ -160,7 +160,7 @@ def texts_in(source: Source) -> list[Path]:
 
 
 def _wanted(source: Source) -> Sequence[Sequence[str]]:
-    """Return groups of suffixes, of which the first one counts that a file has."""
+    """Return groups of suffixes. The first group counts that a file of the folder has."""
     if source.suffixes is None:
         return SUFFIXES
     return ([suffix.strip() for suffix in source.suffixes.split(",")],)

@@ -53,7 +53,7 @@ FIRST = 0.3
 LONG = 250
 """Tokens of a document, on average, from which topics are found in all branches together."""
 
-INSIDE, ACROSS = 12, 2
+COST_WITHIN, COST_ACROSS = 12, 2
 """Multiplications of a factorisation that take as long as one responsibility of a topic within a
 branch, and of one of all topics, as measured. Progress is reported by them."""
 
@@ -183,9 +183,9 @@ def grouped(
     counts, n_named = counts_of(data), len(data.seeds.names)
     effort = branching.WHOLE._replace(passes=settings.inference.start_passes)
     across = are_long(data.doc_lengths)
-    work = INSIDE * sum(work_within(n_branches, data, settings))
+    work = COST_WITHIN * sum(work_within(n_branches, data, settings))
     if across:
-        work = ACROSS * settings.inference.start_iterations * settings.model.truncation
+        work = COST_ACROSS * settings.inference.start_iterations * settings.model.truncation
     first, second = stages(context, [effort.multiplications(n_branches, counts), work])
     pairs = branching.branches_of(counts, n_branches, data.seeds, effort, first.report)
     branch = pairs.probable()
