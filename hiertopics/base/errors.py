@@ -33,6 +33,17 @@ class ConfigError(HiertopicsError):
         super().__init__("\n".join(self.problems))
 
 
+class FieldError(ValueError):
+    """A value of one setting of a section does not fit the others: for a ``__post_init__``.
+
+    ``what`` says what it must be and what came instead. ConfigError tells it with the full name.
+    """
+
+    def __init__(self, field: str, what: str) -> None:
+        self.field, self.what = field, what
+        super().__init__(f"{field} {what}")
+
+
 class DataError(HiertopicsError):
     """A file cannot be read in its expected format; names the file and, if known, the line."""
 
@@ -42,6 +53,10 @@ class DataError(HiertopicsError):
         self.path, self.line, self.what = str(path), line, what
         where = self.path if line is None else f"{self.path}:{line}"
         super().__init__(f"{where}: {what}")
+
+    def renamed(self, path: Path | str) -> DataError:
+        """Return the same error of a file that the user knows by another name."""
+        return type(self)(path, self.what, self.line)
 
 
 class DamagedError(DataError):
@@ -65,7 +80,14 @@ class OutputError(HiertopicsError):
 
 
 class NumericalError(HiertopicsError):
-    """A computation left the domain of finite numbers; names iteration and place."""
+    """A computation left the domain of finite numbers; names iteration and place.
+
+    ``iteration``: the iteration that the text names; None where it names none.
+    """
+
+    def __init__(self, what: str, iteration: int | None = None) -> None:
+        self.iteration = iteration
+        super().__init__(what if iteration is None else f"iteration {iteration}: {what}")
 
 
 class Interrupted(HiertopicsError):

@@ -239,13 +239,15 @@ def _in_one_line(error: click.ClickException) -> str:
     if context is None or context.parent is None:
         return said[:1].lower() + said[1:]
     said = f"{context.info_name}: {said[:1].lower()}{said[1:]}"
+    says_what_to_do = type(error) is click.UsageError  # a message of our own
+    if isinstance(error, click.NoSuchOption):
+        says_what_to_do = bool(error.possibilities)
     if isinstance(error, click.MissingParameter) and error.param is not None:
         given = [name for name in error.param.opts if name == "-o"]
         example = "tree.graphml" if context.info_name == "export" else "runs/new"
         said += "".join(f"; give one, such as -o {example}" for _ in given)
-    # Our messages say what to do; messages of click only say what is wrong.
-    help_too = type(error) is not click.UsageError and ";" not in said and "?" not in said
-    return f"{said}; see {context.command_path} -h" if help_too else said
+        says_what_to_do = bool(given)
+    return said if says_what_to_do else f"{said}; see {context.command_path} -h"
 
 
 def _complain(message: str) -> None:

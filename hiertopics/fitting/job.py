@@ -158,7 +158,7 @@ class Job:
             with self.display.phase("writing"):
                 return self._end(event, stop, data)
         except (NumericalError, *ARITHMETIC) as error:
-            raise self._failed(str(error)) from error
+            raise self._failed(error) from error
         except MemoryError as error:
             if self.memory is None:
                 raise
@@ -175,10 +175,11 @@ class Job:
                 self.run.file(MANIFEST).unlink()
             raise
 
-    def _failed(self, what: str) -> NumericalError:
+    def _failed(self, error: Exception) -> NumericalError:
         """Say in manifest and log that the fit failed; return the error that says where and why."""
-        place = "" if what.startswith("iteration ") else f"iteration {self.reached}: "
-        problem = f"{place}{what}{blamed(self.experiment, self.train)}"
+        is_placed = isinstance(error, NumericalError) and error.iteration is not None
+        place = "" if is_placed else f"iteration {self.reached}: "
+        problem = f"{place}{error}{blamed(self.experiment, self.train)}"
         self._write_manifest("failed", 0, None)
         self.run.log(f"failed: {problem}")
         return NumericalError(problem)

@@ -85,7 +85,7 @@ def iterate(
             if objective is not None:
                 check_objective(objective, backend.objective_name)
         except (NumericalError, *ARITHMETIC) as error:
-            raise NumericalError(f"iteration {iteration}: {error}") from error
+            raise NumericalError(str(error), iteration) from error
         yield Event(iteration, state, info, objective, time.perf_counter() - began)
 
 

@@ -34,7 +34,7 @@ def piped(run: RunDir, data: Mapping[str, Any]) -> Iterator[tuple[Path, dict[str
         except DataError as error:
             if error.path != str(path):
                 raise
-            raise type(error)(STDIN, error.what, error.line) from error
+            raise error.renamed(STDIN) from error
 
 
 def _format_of(path: Path, own: str | None) -> str | None:

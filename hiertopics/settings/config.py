@@ -13,8 +13,8 @@ Every field has a default, a sentence that explains it and, where needed, bounds
 a field whose ``Meta`` has ``extra_json_schema=UNOFFERED``. The type of a field is one of ``int,
 float, bool, str, Literal, X | None`` (bounds go inside: ``Annotated[float, Meta(gt=0)] | None``),
 or ``S | None`` with a struct S of such fields, which a mapping fills. A check across fields is a
-``__post_init__`` that raises ValueError; a message that opens with the name of a field is reported
-as of that field.
+``__post_init__`` that raises ``base.errors.FieldError`` with the field that is wrong, or ValueError
+where no one field is.
 
 Importing this module stays cheap, so that ``config`` and ``backends`` answer at once.
 """
@@ -29,7 +29,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, structs
 
-from hiertopics.base.errors import ConfigError
+from hiertopics.base.errors import ConfigError, FieldError
 from hiertopics.settings.fields import (
     NUMBER_AS_TEXT,
     UNOFFERED as UNOFFERED,
@@ -383,17 +383,18 @@ class DataConfig(
         """Check values beyond their bounds: document limits by their form, and patterns."""
         for name, limit in (("min_df", self.min_df), ("max_df", self.max_df)):
             if isinstance(limit, float) and not 0 <= limit <= 1:
-                raise ValueError(f"{name} must be a share from 0.0 to 1.0, got {limit}")
+                raise FieldError(name, f"must be a share from 0.0 to 1.0, got {limit}")
             if isinstance(limit, int) and limit < 1:
-                raise ValueError(f"{name} must be >= 1 document, got {limit}")
+                raise FieldError(name, f"must be >= 1 document, got {limit}")
         if type(self.min_df) is type(self.max_df) and self.min_df > self.max_df:
-            raise ValueError(f"min_df must be <= max_df, got {self.min_df} and {self.max_df}")
+            what = f"must be <= max_df, got {self.min_df} and {self.max_df}"
+            raise FieldError("min_df", what)
         if len(self.ngram_range) != 2 or self.ngram_range[0] > self.ngram_range[1]:
-            raise ValueError(
-                f"ngram_range must be two numbers that do not fall, got {list(self.ngram_range)}"
-            )
+            what = f"must be two numbers that do not fall, got {list(self.ngram_range)}"
+            raise FieldError("ngram_range", what)
         if self.delimiter not in (None, "tab") and not re.fullmatch('[^"\\r\\n]', self.delimiter):
-            raise ValueError(f"delimiter must be one letter, no quote, or tab: {self.delimiter!r}")
+            what = f"must be one letter, no quote, or tab: {self.delimiter!r}"
+            raise FieldError("delimiter", what)
         if self.suffixes is not None and not re.fullmatch(SUFFIX_LIST, self.suffixes):
             raise ValueError(f"suffixes must be such as .txt,.rst, got {self.suffixes!r}")
         if self.stemmer is not None and self.lemmas is not None:

@@ -97,16 +97,23 @@ def read_value(value: object, annotation: object) -> object:
         value = str(value) if _takes_number_as_text(inspect.type_info(annotation)) else value
     try:
         converted: object = _converted(value, annotation)
-    except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the latter: half a pair
-        # msgspec adds ", got" only if the type is wrong; else a bound is, and says enough.
-        out_of_bounds = str(error).startswith("Expected") and ", got" not in str(error)
-        bounds = _bounds(inspect.type_info(annotation)) if out_of_bounds else ""
-        wanted = bounds or expectation(annotation)
+    except (msgspec.ValidationError, UnicodeEncodeError):  # the latter: half a pair
+        # Where the type is right, the bound says enough.
+        info = inspect.type_info(annotation)
+        wanted = _bounds(info) if _out_of_bounds(value, info) else expectation(annotation)
         raise ValueError(f"must be {wanted}{_example(annotation)}, got {show(value)}") from None
     numbers = converted if isinstance(converted, list | tuple) else [converted]
     if any(isinstance(number, float) and not math.isfinite(number) for number in numbers):
         raise ValueError(f"must be a finite number, got {show(value)}")
     return converted
+
+
+def _out_of_bounds(value: object, info: inspect.Type) -> bool:
+    """Tell whether a refused value is a number of a type that a field may have."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    kinds = inspect.FloatType if isinstance(value, float) else (inspect.IntType, inspect.FloatType)
+    return any(isinstance(member, kinds) for member in _members(info))
 
 
 def _converted(value: object, annotation: object) -> object:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from hiertopics.base.errors import ConfigError
+from hiertopics.base.errors import ConfigError, FieldError
 from hiertopics.settings.fields import fields_of, nested_in, read_value, show
 from hiertopics.settings.yamlfile import parse_value
 
@@ -153,8 +153,11 @@ class Reader:
         if len(self.problems) == before:
             try:
                 return kind(**values)
+            except FieldError as error:
+                what = f"{_dotted(section, error.field)} {error.what}"
+                self._note(section, error.field, what)
             except ValueError as error:
-                self._note_whole(section, str(error), fields)
+                self._note(section, None, f"{section}: {error}")
         return None
 
     def _settings(self, section: str) -> Mapping[str, object]:
@@ -174,14 +177,6 @@ class Reader:
         path = section.split(".") if section else []
         layer = _origin(self.layers, path if key is None else [*path, key])
         self.problems.append(f"{what} ({layer})" if layer else what)
-
-    def _note_whole(self, section: str, what: str, fields: Mapping[str, object]) -> None:
-        """Note the error of a ``__post_init__`` for the field that its text begins with, if any."""
-        key = what.partition(" ")[0]
-        if key in fields:
-            self._note(section, key, _dotted(section, what))
-        else:
-            self._note(section, None, f"{section}: {what}")
 
     def _unknown(self, section: str, key: str) -> str:
         import difflib  # slow to import, and only a mistake needs it

@@ -34,7 +34,11 @@ def test_a_mistake_is_one_line(call: Call, told: str) -> None:
 
 def test_help_is_named_where_click_alone_speaks(call: Call) -> None:
     assert call("docs", "R", "--zzz").err.endswith("; see hiertopics docs -h\n")
+    assert call("fit", "R", "--seed", "3;4?").err.endswith(
+        "'3;4?' is no whole number; see hiertopics fit -h\n"
+    )
     assert not call("topics", "R", "--top", "3").err.endswith("-h\n")
+    assert not call("topics", "R", "--topp", "3").err.endswith("-h\n")
 
 
 def test_three_changed_numbers_are_told(

@@ -188,6 +188,17 @@ def test_a_few_giants_are_told() -> None:
     assert advice_on(documents) == []
 
 
+def test_auto_tells_of_a_giant_whatever_it_is_called(tmp_path: Path) -> None:
+    documents = texts()
+    documents[3] *= 26
+    for n, document in enumerate(documents):
+        (tmp_path / f"notes on data.tokenizer {n}.txt").write_text(" ".join(document))
+    told: list[object] = []
+    advised(DataConfig(corpus=str(tmp_path)), told.append)
+    (giant,) = map(str, told)
+    assert "(notes on data.tokenizer 3), which will rule the tree" in giant
+
+
 def test_documents_of_few_tokens() -> None:
     documents = [document[: 4 if n < 10 else 30] for n, document in enumerate(texts())]
     (told,) = advice_on(documents)

@@ -157,6 +157,17 @@ def test_a_run_that_does_not_go_on_keeps_its_seals(
     assert fit_tiny(run, "hdp-gibbs", 8).status == "done"
 
 
+def test_a_failure_names_its_iteration_whatever_it_says(
+    fit_tiny: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def prepare(*_: Any) -> None:
+        raise FloatingPointError("iteration of the digamma function ends nowhere")
+
+    put_in_place(monkeypatch, "hdp-gibbs", prepare=prepare)
+    with pytest.raises(NumericalError, match="^iteration 0: iteration of the digamma function"):
+        fit_tiny(tmp_path / "run", "hdp-gibbs", 4)
+
+
 EXPERIMENT = read_experiment({"backend": "multinomial"}, None, ())
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from hiertopics.base.errors import FieldError
 from hiertopics.settings.config import InferenceConfig, Iterations
 
 
@@ -29,11 +30,13 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """Refuse two combinations: one is laid to a field, one to the section."""
         if self.max_nodes is not None and self.max_nodes < self.depth:
-            raise ValueError("max_nodes must be >= depth")
+            raise FieldError("max_nodes", "must be >= depth")
         if self.prior == "AA" and not self.learn:
-            raise ValueError("prior AA needs learn")
+            raise FieldError("prior", "AA needs learn")
         if self.name == "":
             raise ValueError("an empty name means nothing")
+        if self.depth == 9 and self.name == "deep":
+            raise ValueError("depth and name say the same")
 
 
 class Inference(InferenceConfig, frozen=True, kw_only=True):

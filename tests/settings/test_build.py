@@ -267,7 +267,7 @@ def test_a_key_of_a_struct_that_stands_too_high_is_pointed_to_its_place(
 
 
 def test_checks_across_fields(make: Build) -> None:
-    """What __post_init__ says belongs to the field it opens with, or else to the section."""
+    """What __post_init__ says belongs to the field that its error names, else to the section."""
     file = ("x.yaml", {"model": {"max_nodes": 2}})
     assert problems(make, file, ("--set", {"model": {"depth": 4}})) == [
         "model.max_nodes must be >= depth (x.yaml)"
@@ -277,6 +277,9 @@ def test_checks_across_fields(make: Build) -> None:
     ]
     assert problems(make, {"model": {"name": ""}}) == [
         "model: an empty name means nothing (a layer)"
+    ]
+    assert problems(make, {"model": {"depth": 9, "name": "deep"}}) == [
+        "model: depth and name say the same (a layer)"
     ]
 
 

@@ -76,11 +76,15 @@ EFFECTS = {"suffixes": "reads all of them", "encoding": "reads them", "tokenizer
 
 
 class Advice(NamedTuple):
-    """An observation, and the entry of the ``data`` section against it; None: there is none."""
+    """An observation, and the entry of the ``data`` section against it; None: there is none.
+
+    on_script: it is on texts that are not cut into words.
+    """
 
     what: str
     key: str | None = None
     value: str | int | float | None = None
+    on_script: bool = False
 
     def __str__(self) -> str:
         """Return both in a line."""
@@ -197,12 +201,12 @@ def advise_on_script(vocab: Sequence[str]) -> tuple[Advice, ...]:
     )
     if script.tokenizer is None:
         told = "-s data.tokenizer=MODULE:FUNCTION cuts them (a function that returns the words of a"
-        return (Advice(f"{what}; {told} text)"),)
+        return (Advice(f"{what}; {told} text)", on_script=True),)
     package = script.tokenizer.partition(":")[0]
     if find_spec(package) is not None:
-        return (Advice(what, "tokenizer", script.tokenizer),)
+        return (Advice(what, "tokenizer", script.tokenizer, on_script=True),)
     told = f"-s data.tokenizer={script.tokenizer} cuts them (pip install {package}; any function"
-    return (Advice(f"{what}; {told} that returns words does)"),)
+    return (Advice(f"{what}; {told} that returns words does)", on_script=True),)
 
 
 def _pages(whole: bool) -> list[Advice]:

@@ -177,7 +177,7 @@ def advised(
     form, corpus = _readable(source)
     advice = all_advice(corpus, replace(source, **form))
     for one in advice:
-        if one.key is None and "data.tokenizer" not in one.what:
+        if one.key is None and not one.on_script:
             tell(one)
     taken = wider | form | settings_of(advice)
     plain = DataConfig()
@@ -230,7 +230,7 @@ def _advice_on_words(corpus: Corpus | Vectors, source: Source) -> tuple[Advice, 
         words = read_resolved(cut)
     except UsageError as error:  # the package is there, but lacks another one
         others = (one for one in found if one.key != "tokenizer")
-        return (*others, *(Advice(f"{one} ({error})") for one in script))
+        return (*others, *(Advice(f"{one} ({error})", on_script=True) for one in script))
     return (*script, *advice_for(words, cut))
 
 
@@ -269,8 +269,7 @@ def advice_for(corpus: Corpus | Vectors, source: Source) -> tuple[Advice, ...]:
 
 def _as_given(problem: DataError, path: Path, config: DataConfig) -> DataError:
     """Return a problem with the corpus under the name that it was given."""
-    named = problem.path == str(path)
-    return type(problem)(str(config.corpus) if named else problem.path, problem.what, problem.line)
+    return problem.renamed(str(config.corpus)) if problem.path == str(path) else problem
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.base.arrays import I64, Ints
-from hiertopics.base.errors import UsageError
+from hiertopics.base.errors import FieldError, UsageError
 
 SeedWords = Mapping[str, Sequence[str]]
 """Words by the name of a topic."""
@@ -126,16 +126,18 @@ def unknown(settings: SeedSettings, vocab: Sequence[str]) -> Iterator[tuple[str,
 
 
 def check(seeds: SeedWords | None, truncation: float = math.inf) -> None:
-    """Raise ValueError where names or words make no sense, or are more than topics."""
+    """Raise FieldError where names or words make no sense, or are more than topics."""
     for name, words in (seeds or {}).items():
         if not name.strip():
-            raise ValueError("seeds has a name without letters")
+            raise FieldError("seeds", "has a name without letters")
         if not words:
-            raise ValueError(f"seeds has no word for {name!r}")
+            raise FieldError("seeds", f"has no word for {name!r}")
         seen: set[str] = set()
         for word in words:
             if word in seen:
-                raise ValueError(f"seeds has {word!r} twice for {name!r}")
+                raise FieldError("seeds", f"has {word!r} twice for {name!r}")
             seen.add(word)
     if len(seeds or {}) > truncation:
-        raise ValueError(f"seeds names {len(seeds or {})} topics, but truncation is {truncation}")
+        raise FieldError(
+            "seeds", f"names {len(seeds or {})} topics, but truncation is {truncation}"
+        )

@@ -11,11 +11,9 @@ from typing import Any, NamedTuple, TypeVar
 from hiertopics.base.errors import DataError
 from hiertopics.corpus.formats.opening import (
     ANY,
-    BINARY,
-    BOTH,
     ENCODING,
     MIXED,
-    OLDER_ENCODING,
+    BinaryFileError,
     rows,
 )
 from hiertopics.corpus.formats.plaintexts import fault_of_bytes, texts_in
@@ -91,14 +89,14 @@ def settings_found(source: Source) -> dict[str, Any]:
             return {}
         files = (path for path in texts if path.is_file())
         faults = [fault for path in files if (fault := fault_of_bytes(path, None)) is not None]
-        is_legible = all(fault.what != BINARY for fault in faults)
+        is_legible = not any(isinstance(fault, BinaryFileError) for fault in faults)
         return {"encoding": MIXED} if faults and is_legible else {}
     if not source.path.is_file():
         return {}
     found: dict[str, Any] = {}
     if source.format == "csv" and not (source.text_field or "").isdigit():
         try:
-            header = next(rows(source.path, encoding=ANY, advice=ENCODING), "")
+            header = next(rows(source.path, encoding=ANY, remedy=ENCODING), "")
         except DataError:
             return {}
         mark = None if "," in header else other_delimiter(source, header)
@@ -106,10 +104,10 @@ def settings_found(source: Source) -> dict[str, Any]:
             found["delimiter"] = DELIMITERS[mark].strip("'")
     if source.format in ("csv", "tsv", "lines", "paragraphs") and source.encoding is None:
         fault = fault_of_bytes(source.path, None)
-        if fault is not None and fault.what == BINARY:
+        if isinstance(fault, BinaryFileError):
             return {}
         if fault is not None:
-            found["encoding"] = MIXED if BOTH in fault.what else OLDER_ENCODING
+            found["encoding"] = fault.remedy.encoding
     if (field := _text_field_found(replace(source, **found))) is not None:
         found["text_field"] = field
     return found

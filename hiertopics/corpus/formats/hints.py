@@ -10,7 +10,7 @@ from typing import Any
 
 from hiertopics.base.errors import DataError
 from hiertopics.corpus.formats.guesses import DELIMITERS, other_delimiter, sample
-from hiertopics.corpus.formats.opening import ANY, BINARY, text_rows
+from hiertopics.corpus.formats.opening import ANY, BINARY, BinaryFileError, text_rows
 from hiertopics.corpus.formats.source import Source
 from hiertopics.corpus.formats.tablerows import (
     DEFAULT_TEXT_FIELD,
@@ -37,8 +37,9 @@ def rows_or_hints(source: Source) -> Iterator[TableRow]:
         hint = _field_hint(source, error.field, error.values) + _encoding_hint(source, error.line)
         raise DataError(source.path, error.what + hint, error.line) from error
     except FirstLineError as error:
-        what = error.what + (_broken_hint(source) if error.broken else "")
-        raise DataError(source.path, what + _header_hint(source, what), error.line) from error
+        hint = _broken_hint(source) if error.broken else ""
+        hint += _header_hint(source) if error.coded else ""
+        raise DataError(source.path, error.what + hint, error.line) from error
 
 
 def _field_hint(source: Source, field: str, values: Mapping[str, Any]) -> str:
@@ -88,9 +89,9 @@ def _encoding_hint(source: Source, line: int | None) -> str:
     try:
         for _ in islice(text_rows(source), PEEKED):
             pass
+    except BinaryFileError:
+        return f"; it {BINARY}"
     except DataError as error:
-        if error.what == BINARY:
-            return f"; it {BINARY}"
         return f"; line {error.line} is {error.what}"
     return ""
 
@@ -109,15 +110,12 @@ def _broken_hint(source: Source) -> str:
     return hint + _encoding_hint(source, 1)
 
 
-def _header_hint(source: Source, what: str) -> str:
-    """Return the further faults of a header that is not UTF-8, which ``ANY`` reads.
-
-    what: the fault that is known.
-    """
+def _header_hint(source: Source) -> str:
+    """Return the further faults of a header that is not UTF-8, which ``ANY`` reads."""
     if source.encoding is not None or not source.path.is_file():
         return ""
     try:
         next(rows_or_hints(replace(source, encoding=ANY)), None)
     except DataError as error:
-        return "" if what.startswith(error.what) else f"; {error.what}"
+        return f"; {error.what}"
     return ""

@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, NamedTuple, cast
 
 from hiertopics.base.errors import DataError, UsageError
 from hiertopics.corpus.formats.source import Report, Source, refuse
@@ -45,14 +45,29 @@ MIXED = f"utf-8,{OLDER_ENCODING}"
 """The value of data.encoding that reads files of both encodings, line by line."""
 ANY = "utf-8,latin-1"
 """The value of data.encoding that reads lines of any bytes."""
-CONVERT = "convert it first"
-RECODE = f"{CONVERT}, as by iconv -f {OLDER_ENCODING} -t utf-8"
-"""What to do about a side file, whose encoding no setting names."""
-NAMING = "name its encoding, as -s data.encoding="
-ENCODING = f"{NAMING}{OLDER_ENCODING}, or {CONVERT}"
-"""What to do about a raw text in another encoding than the settings say."""
-BOTH = f"{NAMING}{MIXED}, which reads each line in the first that fits, or {CONVERT}"
-"""The same for a text that is UTF-8 in other lines."""
+
+
+class Remedy(NamedTuple):
+    """What to do about a file in another encoding than the settings say.
+
+    encoding: the value of data.encoding that reads it; None where no setting names its encoding.
+    """
+
+    advice: str
+    encoding: str | None = None
+
+
+_CONVERT = "convert it first"
+_NAMING = "name its encoding, as -s data.encoding="
+CONVERT = Remedy(_CONVERT)
+RECODE = Remedy(f"{_CONVERT}, as by iconv -f {OLDER_ENCODING} -t utf-8")
+"""For a side file, whose encoding no setting names."""
+ENCODING = Remedy(f"{_NAMING}{OLDER_ENCODING}, or {_CONVERT}", OLDER_ENCODING)
+"""For a raw text."""
+BOTH = Remedy(
+    f"{_NAMING}{MIXED}, which reads each line in the first that fits, or {_CONVERT}", MIXED
+)
+"""For a raw text that is UTF-8 in other lines."""
 
 BINARY = "is a binary file, no text"
 CONTROLS = bytes({*range(32), 127} - {*b"\b\t\n\v\f\r\x1b"})
@@ -61,6 +76,22 @@ MANY_CONTROLS = 0.02
 """Bytes with a larger share of control characters are no text; random bytes have a tenth."""
 
 Block = tuple[int, bytes]
+
+
+class BinaryFileError(DataError):
+    """A file that was given as a text is no text in any encoding of bytes."""
+
+
+class EncodingError(DataError):
+    """A line is not in the encoding of its file. ``fault``: what is wrong, without the remedy."""
+
+    def __init__(self, path: Path | str, fault: str, line: int | None, remedy: Remedy) -> None:
+        super().__init__(path, f"{fault}; {remedy.advice}", line)
+        self.fault, self.remedy = fault, remedy
+
+    def renamed(self, path: Path | str) -> EncodingError:
+        """Return the same error of a file that the user knows by another name."""
+        return EncodingError(path, self.fault, self.line, self.remedy)
 
 
 def require_file(path: Path) -> None:
@@ -176,7 +207,7 @@ class _RecodedStream(io.RawIOBase):
                 self._held = self._decoder.decode(chunk, final=not chunk).encode()
             except UnicodeDecodeError as error:
                 what = f"not {self._codec} text ({error.reason}), as its first bytes say"
-                raise DataError(self._path, f"{what}; {CONVERT}") from error
+                raise DataError(self._path, f"{what}; {CONVERT.advice}") from error
             if not chunk:
                 break
         size = len(buffer)
@@ -225,27 +256,27 @@ def without_blank_end(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def lines(
-    path: Path, report: Report = refuse, encoding: str | None = None, advice: str = CONVERT
+    path: Path, report: Report = refuse, encoding: str | None = None, remedy: Remedy = CONVERT
 ) -> Generator[str, None, None]:
     """Yield every line of a text file, including blank ones, without its line end.
 
-    encoding: see ``decoders``. advice: what to do about a line in another encoding. Where
+    encoding: see ``decoders``. remedy: of a line in another encoding. Where
     ``report`` returns, such a line is yielded with its bytes escaped.
     """
-    return decoded_lines(path, blocks(path, encoding=encoding), report, encoding, advice)
+    return decoded_lines(path, blocks(path, encoding=encoding), report, encoding, remedy)
 
 
 def rows(
-    path: Path, report: Report = refuse, encoding: str | None = None, advice: str = CONVERT
+    path: Path, report: Report = refuse, encoding: str | None = None, remedy: Remedy = CONVERT
 ) -> Iterator[str]:
     """Yield the lines of a text file, as ``lines`` does, without the blank ones at its end."""
     found = without_blank_end(blocks(path, encoding=encoding))
-    return decoded_lines(path, found, report, encoding, advice)
+    return decoded_lines(path, found, report, encoding, remedy)
 
 
 def text_rows(source: Source) -> Iterator[str]:
     """Yield the lines of a raw text, as ``rows`` does, in the encoding of its source."""
-    return rows(source.path, encoding=source.encoding, advice=ENCODING)
+    return rows(source.path, encoding=source.encoding, remedy=ENCODING)
 
 
 def decoded_lines(
@@ -253,32 +284,32 @@ def decoded_lines(
     blocks: Iterable[Block],
     report: Report,
     encoding: str | None = None,
-    advice: str = CONVERT,
+    remedy: Remedy = CONVERT,
 ) -> Generator[str, None, None]:
     """Yield the lines of blocks as ``lines`` does."""
     names = decoders(encoding)
-    looked = advice != ENCODING
+    looked = remedy != ENCODING
     for number, block in blocks:
         try:
             text = block.decode(names[0])
         except UnicodeDecodeError:
             if not looked:
-                advice, looked = _advice_on(path, names), True
+                remedy, looked = _remedy_of(path, names), True
             for line, raw in enumerate(block[:-1].split(b"\n"), number):
-                yield decoded_line(path, raw, line, report, names, advice)
+                yield decoded_line(path, raw, line, report, names, remedy)
         else:
             yield from text[:-1].split("\n")
 
 
-def _advice_on(path: Path, names: Sequence[str]) -> str:
-    """Return what to do about a raw text with lines that are in no encoding of ``names``.
+def _remedy_of(path: Path, names: Sequence[str]) -> Remedy:
+    """Return the remedy of a raw text with lines that are in no encoding of ``names``.
 
-    Raises DataError for a binary file.
+    Raises BinaryFileError.
     """
     if not path.is_file():  # a pipe cannot be read again
         return ENCODING
     if is_binary(path):
-        raise DataError(path, BINARY)
+        raise BinaryFileError(path, BINARY)
     return BOTH if names == UTF8 and _has_utf8(path) else ENCODING
 
 
@@ -308,7 +339,7 @@ def decoded_line(
     line: int,
     report: Report,
     names: Sequence[str] = UTF8,
-    advice: str = CONVERT,
+    remedy: Remedy = CONVERT,
 ) -> str:
     """Return a line as text, by the first codec that fits; report a line that none fits."""
     for codec in names:
@@ -317,7 +348,7 @@ def decoded_line(
         except UnicodeDecodeError as error:
             byte = raw[error.start]
     named = " or ".join("UTF-8" if codec == UTF8[0] else codec for codec in names)
-    report(DataError(path, f"not {named} text (byte 0x{byte:02x}); {advice}", line))
+    report(EncodingError(path, f"not {named} text (byte 0x{byte:02x})", line, remedy))
     return raw.decode(errors="backslashreplace")
 
 

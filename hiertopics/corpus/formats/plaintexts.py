@@ -14,7 +14,15 @@ from hiertopics.base.visible import in_letters
 from hiertopics.corpus.formats.counting import shown
 from hiertopics.corpus.formats.html import main_text_of_html, text_of_html
 from hiertopics.corpus.formats.markup import MARKED
-from hiertopics.corpus.formats.opening import BINARY, ENCODING, MIXED, NAMING, lines, text_rows
+from hiertopics.corpus.formats.opening import (
+    BINARY,
+    ENCODING,
+    MIXED,
+    BinaryFileError,
+    EncodingError,
+    lines,
+    text_rows,
+)
 from hiertopics.corpus.formats.source import FOLDER, Source
 
 HTML = (".html", ".htm")
@@ -55,8 +63,8 @@ def _folder(source: Source) -> Iterator[Record]:
             raise DataError(found[name], "is no regular file; take it out of the folder")
         suffix = Path(name).suffix
         try:
-            text = "\n".join(lines(found[name], encoding=source.encoding, advice=ENCODING))
-        except DataError as error:
+            text = "\n".join(lines(found[name], encoding=source.encoding, remedy=ENCODING))
+        except (BinaryFileError, EncodingError) as error:
             later = [found[name] for name in names[place + 1 :]]
             raise _of_all_files(error, source, [found[name], *later], len(names)) from None
         called = in_letters(name.removesuffix(suffix))
@@ -64,45 +72,42 @@ def _folder(source: Source) -> Iterator[Record]:
 
 
 def _of_all_files(
-    error: DataError, source: Source, paths: Sequence[Path], n_files: int
+    error: BinaryFileError | EncodingError, source: Source, paths: Sequence[Path], n_files: int
 ) -> DataError:
     """Return the error of a file whose bytes are no text with the number of such files of a folder.
 
     paths: the file, and those after it; the files before it are in the encoding. Binary files are
     told before those in another encoding.
     """
-    if not _is_of_bytes(error):
-        return error
     first, *later = paths
     faults = {first: error}
     for path in later:
         if path.is_file() and (fault := fault_of_bytes(path, source.encoding)) is not None:
             faults[path] = fault
-    binary = {path: fault for path, fault in faults.items() if fault.what == BINARY}
-    alike = binary or faults
+    binary = [path for path, fault in faults.items() if isinstance(fault, BinaryFileError)]
+    alike = binary or list(faults)
     names = [path.relative_to(source.path).as_posix() for path in alike]
     few = ", ".join(map(shown, names[:NAMED])) + ", ..." * (len(names) > NAMED)
     told = f"{len(names)} of {n_files} files are like this: {few}"
-    path, fault = next(iter(alike.items()))
-    if binary:
+    path = alike[0]
+    fault = faults[path]
+    if isinstance(fault, BinaryFileError):
         return DataError(path, f"{BINARY}; {told}; take them out of the folder")
-    how = f"-s data.encoding={MIXED} reads both encodings" if source.encoding is None else ENCODING
-    what = fault.what.partition(f"; {NAMING}")[0]
-    return DataError(path, f"{what}; {told}; {how}", fault.line)
+    both = f"-s data.encoding={MIXED} reads both encodings"
+    how = both if source.encoding is None else ENCODING.advice
+    return DataError(path, f"{fault.fault}; {told}; {how}", fault.line)
 
 
-def fault_of_bytes(path: Path, encoding: str | None) -> DataError | None:
+def fault_of_bytes(path: Path, encoding: str | None) -> BinaryFileError | EncodingError | None:
     """Return the error of a file that is binary or has another encoding; None for other faults."""
     try:
-        for _ in lines(path, encoding=encoding, advice=ENCODING):
+        for _ in lines(path, encoding=encoding, remedy=ENCODING):
             pass
-    except DataError as error:
-        return error if _is_of_bytes(error) else None
+    except (BinaryFileError, EncodingError) as error:
+        return error
+    except DataError:
+        return None
     return None
-
-
-def _is_of_bytes(error: DataError) -> bool:
-    return error.what == BINARY or NAMING in error.what
 
 
 def _refuse_fields(source: Source, what: str) -> None:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from hiertopics.base.errors import DataError, UsageError
 from hiertopics.corpus.formats import parquet
 from hiertopics.corpus.formats.counting import listed, shown, whole_number
-from hiertopics.corpus.formats.opening import BINARY, text_rows
+from hiertopics.corpus.formats.opening import BinaryFileError, EncodingError, text_rows
 from hiertopics.corpus.formats.source import Source
 
 JSON = (str, int, float, list, dict, type(None))
@@ -57,11 +57,15 @@ class LackingFieldError(DataError):
 
 
 class FirstLineError(DataError):
-    """The first line of a table cannot be read; ``broken``: its quotes and commas do not fit."""
+    """The first line of a table cannot be read.
+
+    ``broken``: its quotes and commas do not fit. ``coded``: it has another encoding.
+    """
 
     def __init__(self, error: DataError) -> None:
         super().__init__(error.path, error.what, 1)
         self.broken = isinstance(error.__cause__, csv.Error)
+        self.coded = isinstance(error, EncodingError)
 
 
 Require = Callable[[Source, Mapping[str, Any], "int | None"], None]
@@ -250,8 +254,10 @@ def table_lines(source: Source) -> Iterator[tuple[int, list[str]]]:
     table = _csv_lines(source) if source.format == "csv" else _tsv_lines(source)
     try:
         first = next(table, None)
+    except BinaryFileError:
+        raise
     except DataError as error:
-        raise error if error.what == BINARY else FirstLineError(error) from error
+        raise FirstLineError(error) from error
     if first is not None:
         yield first
         yield from table

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from msgspec import Meta, Struct
 
-from hiertopics.base.errors import ConfigError
+from hiertopics.base.errors import ConfigError, FieldError
 from hiertopics.contract.model import Settings as SettingsOf
 from hiertopics.families.flat.config import Eta, Gamma, HyperStart, ReorderSticks, Sweep, Truncation
 from hiertopics.settings.config import HELD, UNOFFERED, InferenceConfig, Iterations, SamplerConfig
@@ -65,7 +65,7 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     def __post_init__(self) -> None:
         """Refuse to learn weights that do not enter the model."""
         if self.weights == "learned" and self.cooperation == "maximization":
-            raise ValueError("weights learned needs cooperation superposition")
+            raise FieldError("weights", "learned needs cooperation superposition")
 
     @property
     def maximization(self) -> bool:
@@ -83,7 +83,7 @@ class ConcentrationFlags(NamedTuple):
 
 
 class ChdpGibbsInference(SamplerConfig, frozen=True, kw_only=True):
-    """The schedule of chdp-gibbs; raises ValueError for shards of a sampler that has none."""
+    """The schedule of chdp-gibbs; raises FieldError for shards of a sampler that has none."""
 
     former: ClassVar[Former] = {
         f"inference.sample_{name}": Switch(name) for name in ConcentrationFlags._fields
@@ -109,7 +109,7 @@ class ChdpGibbsInference(SamplerConfig, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """Refuse to cut a restaurant into parts."""
         if self.sampler == "irp" and self.shards > 1:
-            raise ValueError(f"shards must be 1 for sampler irp, got {self.shards}")
+            raise FieldError("shards", f"must be 1 for sampler irp, got {self.shards}")
 
     @property
     def sampled(self) -> ConcentrationFlags:

@@ -8,6 +8,7 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from hiertopics.base.arrays import F64
+from hiertopics.base.errors import FieldError
 from hiertopics.contract.model import Settings as SettingsOf
 from hiertopics.corpus.data.seedwords import check
 from hiertopics.families.flat.config import BranchSeeds, SeedWeight, WordPseudoCount
@@ -49,9 +50,8 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     def __post_init__(self) -> None:
         """Check that the level prior has an entry for each level."""
         if self.level_prior is not None and len(self.level_prior) != self.depth:
-            raise ValueError(
-                f"level_prior must have depth = {self.depth} entries, got {len(self.level_prior)}"
-            )
+            what = f"must have depth = {self.depth} entries, got {len(self.level_prior)}"
+            raise FieldError("level_prior", what)
 
 
 class SeededModel(Model, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -219,9 +219,8 @@ class HldaGibbsInference(SamplerConfig, frozen=True, kw_only=True):
         """Check that no draw is kept while starts are tried."""
         tries = self.restarts * self.restart_iterations
         if self.restarts > 1 and tries > self.burn_in:
-            raise ValueError(
-                f"burn_in must be >= restarts * restart_iterations = {tries}, got {self.burn_in}"
-            )
+            what = f"must be >= restarts * restart_iterations = {tries}, got {self.burn_in}"
+            raise FieldError("burn_in", what)
 
 
 def level_prior(model: Model) -> F64:

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from msgspec import Meta, Struct, structs
 
+from hiertopics.base.errors import FieldError
 from hiertopics.contract.model import Settings as SettingsOf
 from hiertopics.corpus.data.seedwords import check
 from hiertopics.families.flat.bursts import (
@@ -105,11 +106,11 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         check(self.seeds, most_leaves(self))
         levels = [] if self.branches == "auto" else list(self.branches)
         if any(upper >= lower for upper, lower in zip(levels, levels[1:], strict=False)):
-            raise ValueError(f"branches must rise from level to level, got {levels}")
+            raise FieldError("branches", f"must rise from level to level, got {levels}")
         n_names = len(self.seeds or {})
         if levels and n_names > levels[0]:
             asked = f"branches asks for {levels[0]} below the root"
-            raise ValueError(f"seeds names {n_names} branches, but {asked}")
+            raise FieldError("seeds", f"names {n_names} branches, but {asked}")
 
 
 def most_leaves(model: Model) -> int:

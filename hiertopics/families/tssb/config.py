@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta, Struct
 
+from hiertopics.base.errors import FieldError
 from hiertopics.contract.model import Settings as SettingsOf
 from hiertopics.families.tssb.layout import Process
 from hiertopics.families.tssb.stick_kernels import ProcessBounds
@@ -108,9 +109,9 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         for name in ("alpha0", "decay", "gamma", "kappa", "variance"):
             value = getattr(self, name)
             if isinstance(value, tuple) and not (len(value) == 2 and value[0] < value[1]):
-                raise ValueError(f"{name} must be a number or a rising pair, got {list(value)}")
+                raise FieldError(name, f"must be a number or a rising pair, got {list(value)}")
         if ends(self.decay)[1] > 1.0:
-            raise ValueError(f"decay must be <= 1, got {ends(self.decay)[1]}")
+            raise FieldError("decay", f"must be <= 1, got {ends(self.decay)[1]}")
 
 
 class Inference(SamplerConfig, frozen=True, kw_only=True):
