@@ -22,7 +22,7 @@ def with_plain_words(corpus: Corpus) -> Corpus:
     frequent.
     """
     docs = np.bincount(corpus.counts.indices, minlength=corpus.n_words)
-    stopped = stop_words("english")
+    stopped = stop_words("english", rests=False)
     often = (docs >= LEAST_DOCS) & (docs <= MOST_DOCS * corpus.n_docs)
     plain = [bool(WORD.fullmatch(word)) and word.lower() not in stopped for word in corpus.vocab]
     return corpus.with_words(np.flatnonzero(often & np.array(plain)))

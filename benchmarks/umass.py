@@ -90,7 +90,7 @@ def measure(
 def read(paths: list[Path]) -> Corpus:
     """Return the documents of all files, in their order, without English stop words."""
     parts = [load_corpus(DataConfig(corpus=str(path))) for path in paths]
-    vocab, stopped = parts[0].vocab, stop_words("english")
+    vocab, stopped = parts[0].vocab, stop_words("english", rests=False)
     assert all(part.vocab == vocab for part in parts)
     counts = sparse.csr_array(sparse.vstack([part.counts for part in parts]))
     kept = [place for place, word in enumerate(vocab) if word.lower() not in stopped]

@@ -37,7 +37,6 @@ from hiertopics.corpus.formats.trust import trust
 from hiertopics.corpus.formats.words import (
     JoinedWords,
     drops_stop_words,
-    stop_words,
     tokenizer_hash,
 )
 from hiertopics.runs.rundir import RunDir
@@ -85,7 +84,7 @@ def as_matched(vectors: Vectors) -> MatchedCorpus:
 def left_out(run: RunDir) -> frozenset[str]:
     """Return the stop words of a run; none where their list is not there any more."""
     try:
-        return stop_words(run.experiment.data.stop_words)
+        return dataset.stopped_words(run.experiment.data)
     except HiertopicsError:
         return frozenset()
 

@@ -195,6 +195,13 @@ class DataConfig(
             examples=["polish,english"],
         ),
     ] = None
+    stop_rests: Annotated[
+        bool,
+        Meta(
+            description="With stop_words of a language: also drop what cutting at apostrophes "
+            "leaves of its contractions, as don of don't."
+        ),
+    ] = True
     repeat_cap: Annotated[
         Annotated[int, Meta(ge=1)] | None,
         Meta(

@@ -155,6 +155,7 @@ CHANGES: tuple[Change, ...] = (
     ),
     Change(6, "*", "data.markup", "all"),
     Change(6, "*", "data.stop_lemmas", False),
+    Change(6, "*", "data.stop_rests", False),
     Change(6, "*", "data.phrases.over_stop_words", True),
     Change(6, "*", "data.letterless", True),
     Change(6, "*", "data.html_dialogs", True),

@@ -261,7 +261,7 @@ def test_words_whose_lemma_is_a_stop_word_are_dropped(tmp_path: Path) -> None:
 def test_runs_from_before_keep_words_whose_lemma_is_a_stop_word() -> None:
     given = {"data": {"lemmas": "english"}}
     before = {"stop_lemmas": False, "markup": "all", "suffixes": None}
-    before |= {"letterless": True, "html_dialogs": True}
+    before |= {"letterless": True, "html_dialogs": True, "stop_rests": False}
     assert left_out(given, "hdp-pcvb0", 5)["data"] == before
     assert "data" not in left_out(given, "hdp-pcvb0", 6)
 
@@ -340,10 +340,55 @@ def test_several_lists_of_stop_words_are_separated_by_commas(tmp_path: Path) -> 
     odd.write_text("wood\n")
     source = Source(path, "lines", stop_words=f"english, {own}", stemmer=None, ngram_range=(1, 2))
     assert set(read_corpus(source).vocab) == {"wood", "leaf", "bark", "wood leaf", "leaf bark"}
-    assert stop_words(f"{own},english") == stop_words("english") | {"tree"}
-    assert stop_words(str(odd)) == {"wood"}  # a file of this name is one list
+    assert stop_words(f"{own},english", rests=True) == stop_words("english", rests=True) | {"tree"}
+    assert stop_words(str(odd), rests=True) == {"wood"}  # a file of this name is one list
     with pytest.raises((DataError, UsageError), match="no.txt"):
-        stop_words(f"{own},no.txt")
+        stop_words(f"{own},no.txt", rests=True)
+
+
+CONTRACTED = "I don’t know: they've said it isn't dear, and won the trees\n"
+
+
+@pytest.mark.parametrize("more", [{}, {"stemmer": "english"}, {"phrases": Phrases()}])
+def test_rests_of_contractions_are_stop_words(tmp_path: Path, more: dict[str, Any]) -> None:
+    """Stop words leave the texts or the vocabulary, by the other settings."""
+    if "stemmer" in more:
+        pytest.importorskip("snowballstemmer")
+    path = tmp_path / "a.txt"
+    path.write_text(CONTRACTED * 2)
+    how = {"from_": "lines", "stop_words": "english", **more}
+    left = set(corpus_of(path, **how))
+    assert {"don", "ve", "isn"} == set(corpus_of(path, **how, stop_rests=False)) - left
+    assert {"know", "said", "dear", "won"} <= left
+
+
+def test_rests_of_contractions_are_told_by_their_language(tmp_path: Path) -> None:
+    assert not stop_words("english", rests=False) & {"don", "doesn", "ll", "ve", "couldn"}
+    assert stop_words("english", rests=True) >= {"don", "doesn", "ll", "ve", "couldn", "s", "t"}
+    own = tmp_path / "own.txt"
+    own.write_text("tree\n")
+    assert stop_words(str(own), rests=True) == {"tree"}
+    pytest.importorskip("stop_words")
+    assert stop_words("french", rests=True) >= {"l", "d", "qu", "jusqu", "aujourd"}
+    assert stop_words("italian", rests=True) >= {"l", "d", "dell", "quell", "un"}
+    for language in ("french", "italian"):
+        assert stop_words(language, rests=False) < stop_words(language, rests=True)
+
+
+def test_runs_from_before_keep_rests_of_contractions() -> None:
+    given: dict[str, Any] = {"data": {"stop_words": "english"}}
+    assert left_out(given, "hdp-pcvb0", 5)["data"]["stop_rests"] is False  # type: ignore[index]
+    assert "data" not in left_out(given, "hdp-pcvb0", 6)
+
+
+def test_rests_are_dropped_by_stop_words_alone(tmp_path: Path) -> None:
+    """Counts that are read without stop words keep all their words."""
+    path = tmp_path / "a.ldac"
+    path.write_text("3 0:1 1:2 2:1\n")
+    path.with_suffix(".vocab").write_text("don\nve\ntree\n")
+    assert set(corpus_of(path)) == {"don", "ve", "tree"}
+    assert set(corpus_of(path, stop_words="english")) == {"tree"}
+    assert set(corpus_of(path, stop_words="english", stop_rests=False)) == {"don", "ve", "tree"}
 
 
 @pytest.mark.parametrize(

@@ -148,6 +148,11 @@ def _capped(corpus: AnyBags, most: int) -> AnyBags:
     return replace(capped, notes=(*corpus.notes, note))
 
 
+def stopped_words(data: DataConfig) -> frozenset[str]:
+    """Return the stop words of the section; raises as ``stop_words`` does."""
+    return stop_words(data.stop_words, rests=data.stop_rests)
+
+
 def limits_of(data: DataConfig) -> Limits:
     """Return which words the section keeps; raises as ``stop_words`` does.
 
@@ -155,7 +160,7 @@ def limits_of(data: DataConfig) -> Limits:
     """
     text = FORMATS[format_of(Path(str(data.corpus)), data.from_)].text
     earlier = text and drops_stop_words(source_of(data))
-    stopped = frozenset() if earlier else stop_words(data.stop_words)
+    stopped = frozenset[str]() if earlier else stopped_words(data)
     return Limits(data.min_df, data.max_df, stopped, data.max_words)
 
 
@@ -167,7 +172,7 @@ def choices_of(data: DataConfig) -> tuple[Limits, ...]:
     """
     path = Path(str(data.corpus))
     before = choices_in(path) if FORMATS[format_of(path, data.from_)].folder else ()
-    return (*before, limits_of(data)._replace(stop_words=stop_words(data.stop_words)))
+    return (*before, limits_of(data)._replace(stop_words=stopped_words(data)))
 
 
 def _phrases_from(source: Source, data: DataConfig) -> frozenset[int] | None:

@@ -16,7 +16,7 @@ FORM = ("delimiter", "encoding", "suffixes", "html", "html_dialogs", "markup")
 """Fields of a Source that describe the file of a raw text."""
 WORDING = (
     *("lowercase", "token_pattern", "ngram_range", "stemmer", "lemmas", "stop_lemmas"),
-    *("phrases", "tokenizer", "letterless"),
+    *("phrases", "tokenizer", "letterless", "stop_rests"),
 )
 """Fields of a Source that describe how raw text is split into words."""
 FOLDER = "folder"
@@ -86,6 +86,7 @@ class Source:
     snippets: int = 0
     metadata: bool = False
     stop_words: str | None = None
+    stop_rests: bool = True
     lowercase: bool = True
     token_pattern: str | None = None
     ngram_range: Sequence[int] = (1, 1)
@@ -110,7 +111,7 @@ class Source:
         """The names of FORM and WORDING that ask for something else than the defaults."""
         plain = Source(self.path)
         # Older runs have other values of these, which say nothing without another setting.
-        silent = ("stop_lemmas", "letterless", "html_dialogs")
+        silent = ("stop_lemmas", "stop_rests", "letterless", "html_dialogs")
         names = [name for name in (*FORM, *WORDING) if name not in silent]
         return [name for name in names if _plain(self, name) != _plain(plain, name)]
 

@@ -64,7 +64,7 @@ def cutter(source: Source) -> Cut:
     there is not, and for a tokenizer that may not be imported; DataError for a broken stop list.
     """
     cut = _by_tokenizer(source) if source.tokenizer else _by_pattern(source)
-    stopped = stop_words(source.stop_words) if drops_stop_words(source) else frozenset()
+    stopped = _stopped(source) if drops_stop_words(source) else frozenset[str]()
     if not stopped and source.stemmer is None and source.lemmas is None:
         return cut
     reduced, stopped_after = _reducer(source), _stopped_after(source, stopped)
@@ -74,6 +74,10 @@ def cutter(source: Source) -> Cut:
         return [word for word in words if word not in stopped_after]
 
     return cut_reduced
+
+
+def _stopped(source: Source) -> frozenset[str]:
+    return stop_words(source.stop_words, rests=source.stop_rests)
 
 
 def _stopped_after(source: Source, stopped: frozenset[str]) -> frozenset[str]:
@@ -91,7 +95,7 @@ def stretches(source: Source) -> CutApart:
     if source.phrases is None or source.phrases.over_stop_words:
         return lambda text: [cut(text)]
     words_in = (_gapped_by_tokenizer if source.tokenizer else _gapped_by_pattern)(source)
-    stopped, reduced = stop_words(source.stop_words), _reducer(source)
+    stopped, reduced = _stopped(source), _reducer(source)
     stopped_after = _stopped_after(source, stopped)
 
     def cut_apart(text: str) -> list[list[str]]:
@@ -229,23 +233,46 @@ class JoinedWords(Container[Pair]):
         return isinstance(pair, tuple) and all(pair) and JOINED.join(pair) in self._joined
 
 
-def stop_words(names: str | None) -> frozenset[str]:
-    """Return the words of ``data.stop_words``, of all its lists.
+RESTS: dict[str, tuple[str, ...]] = {
+    "english": (
+        *("ain", "aren", "couldn", "daren", "didn", "doesn", "don", "hadn", "hasn", "haven"),
+        *("isn", "mayn", "mightn", "mustn", "needn", "oughtn", "shan", "shouldn", "wasn", "weren"),
+        *("wouldn", "ll", "re", "ve", "d", "m", "s", "t"),
+    ),
+    "french": (
+        *("aujourd", "hui", "jusqu", "lorsqu", "presqu", "puisqu", "qu", "quelqu", "quoiqu"),
+        *("c", "d", "j", "l", "m", "n", "s", "t"),
+    ),
+    "italian": (
+        *("all", "anch", "ch", "coll", "com", "cos", "dall", "dell", "dov", "nell", "ogn"),
+        *("quell", "quest", "senz", "sull", "un", "c", "d", "l", "m", "n", "s", "t", "v"),
+    ),
+}
+"""What cutting at apostrophes leaves of the contractions of a language, in small letters.
 
-    Raises UsageError or DataError for a list that there is not.
+``won`` of won't is not among them: it is a word of its own.
+"""
+
+
+def stop_words(names: str | None, *, rests: bool) -> frozenset[str]:
+    """Return the words of ``data.stop_words``, of all its lists; those of languages with ``RESTS``.
+
+    rests: see ``data.stop_rests``. Raises UsageError or DataError for a list that there is not.
     """
-    return frozenset[str]().union(*map(_words_of_list, stop_lists(names)))
+    lists = (_words_of_list(name, rests) for name in stop_lists(names))
+    return frozenset[str]().union(*lists)
 
 
-def _words_of_list(name: str) -> frozenset[str]:
+def _words_of_list(name: str, rests: bool) -> frozenset[str]:
+    more = RESTS.get(name, ()) if rests else ()
     if name == ENGLISH:
         from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # slow to import
 
-        return frozenset(ENGLISH_STOP_WORDS)
+        return frozenset({*ENGLISH_STOP_WORDS, *more})
     try:
         return frozenset(Path(name).read_text(encoding="utf-8").split())
     except FileNotFoundError:
-        return _of_language(name)
+        return _of_language(name).union(more)
     except OSError as error:
         raise DataError(name, f"cannot be read ({error.strerror or error})") from error
     except ValueError as error:  # other text than UTF-8, or a name that no file can have
