@@ -105,12 +105,13 @@ def topics_command(
     target = chosen_run(run)
     words_by = "name" if (words_by, node, form) == (None, None, "text") else words_by
     if by not in (None, "group") and (node, top, form) == (None, None, "text"):
-        from hiertopics.views.bycolumn import is_over_time
+        from hiertopics.views.bycolumn import is_over_time, n_values
+        from hiertopics.views.shares import MOST_VALUES
 
         if is_over_time(target, str(by), sides):
             return _put_trend(target, str(by), sides, seed, words_by)
-        if _put_values(target, str(by), sides, seed, words_by):
-            return 0
+        if n_values(target, str(by), sides) > MOST_VALUES:
+            return _put_values(target, str(by), sides, seed, words_by)
     if by not in (None, "group") and node is None and (top or form == "text"):
         from hiertopics.views.bycolumn import by_column, every_node, first_level
 
@@ -183,20 +184,18 @@ def _put_trend(
 
 def _put_values(
     run: RunDir, by: str, sides: tuple[str, ...], seed: int, words_by: str | None
-) -> bool:
-    """Write a table of values and topics of the first level if there are many values."""
+) -> int:
+    """Write a table of many values and topics of the first level."""
     from hiertopics.views.bycolumn import by_column, first_level
     from hiertopics.views.shares import MOST_VALUES, to_value_table
 
     with going_on("counting"):
         rows = by_column(run, by, first_level(run), sides, seed, words_by, intervals=False)
     n_values = len({row["value"] for row in rows})
-    if n_values <= MOST_VALUES:
-        return False
     put_table(to_value_table(rows))
     tell(f"the {MOST_VALUES} commonest of {n_values} values; {SHARES_TOLD}")
     tell(f"{WAYS}, --format csv all")
-    return True
+    return 0
 
 
 SHARES_TOLD = "a share is the mean over the documents of a value, of words at or below the topic"

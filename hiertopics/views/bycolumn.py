@@ -79,8 +79,7 @@ def by_column(
     """
     if seed < 0:
         raise UsageError(f"--seed must be >= 0, got {seed}")
-    named = parse_sides(sides)
-    tags = in_ranges(binned(tags_of(run, column, named.get(column))), MOST_VALUES)
+    tags = _values(run, column, sides)
     used = _commonest(tags, column)
     labels = labels_of(run)
     shown = _all_but_the_whole(run, labels) if nodes is None else list(nodes)
@@ -107,6 +106,17 @@ def by_column(
             }
             records.append(record | {k: _number(v[at, place]) for k, v in found.items()})
     return records
+
+
+def n_values(run: RunDir, column: str, sides: Sequence[str]) -> int:
+    """Return how many values of a column documents have. Raises as ``by_column`` does."""
+    members = _values(run, column, sides).members
+    return int(np.count_nonzero(members.sum(axis=0)))
+
+
+def _values(run: RunDir, column: str, sides: Sequence[str]) -> Tags:
+    """Return a column in the values that it is compared by."""
+    return in_ranges(binned(tags_of(run, column, parse_sides(sides).get(column))), MOST_VALUES)
 
 
 def _commonest(tags: Tags, column: str) -> I64:

@@ -447,3 +447,20 @@ def test_a_document_without_words_is_counted_nowhere(fit_tiny: Call, tmp_path: P
     assert (side["totals"], side["node_count"][0]) == ([36], 32)
     found = re.search(r"(\d+) documents \(100%\) fit no branch", "".join(map(str, part["lead"])))
     assert found is not None and int(found[1]) == (lengths > 0).sum()
+
+
+@pytest.mark.parametrize("most", [1, 15])
+def test_shares_of_a_column_are_counted_once(
+    folder: Path, call: Call, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(shares, "MOST_VALUES", most)
+    counted = []
+
+    def by_column(*args: Any, **how: Any) -> list[dict[str, Any]]:
+        counted.append(args)
+        return real(*args, **how)
+
+    real = bycolumn.by_column
+    monkeypatch.setattr(bycolumn, "by_column", by_column)
+    assert call("topics", folder / "run", "--by", "by").code == 0
+    assert len(counted) == 1
