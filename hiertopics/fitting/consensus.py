@@ -160,6 +160,7 @@ def _tell(run: RunDir, summary: Summary, quiet: bool) -> None:
 def joined(fits: Sequence[Fit], names: Sequence[str] = ()) -> tuple[Tree, F64]:
     """Return the tree of most fits, with the first fit's leaves below it, and its theta.
 
+    theta: float64 [n_docs, n_nodes].
     Of the tree only parent, phi, tokens and these arrays of ``extra``, a row for each node, mean
     something; nodes stand breadth first.
     """

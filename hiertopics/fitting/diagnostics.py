@@ -138,7 +138,11 @@ def _r_hat(array_stats: Any, values: F64) -> float:
 
 
 def split_r_hat(array_stats: Any, values: F64) -> float:
-    """Return rank-normalised split R-hat of chains: the larger one of plain and folded values."""
+    """Return rank-normalised split R-hat of chains: the larger one of plain and folded values.
+
+    values: float64 [n_chains, n_draws]. NaN for fewer than ``2 * FEWEST_DRAWS`` draws, and where
+    ranks do not differ.
+    """
     half = values.shape[1] // 2
     if half < FEWEST_DRAWS:
         return np.nan

@@ -293,11 +293,11 @@ def carry_edits(
 ) -> None:
     """Write those edits of a run that apply to a run made of it, with the new run's nodes.
 
-    edits: as of ``edits_to_carry``. rows, docs: training documents that both have, by their places
-    in the theta of ``run`` and of ``made``. A node is found again where a node shares five of its
-    branch's ten words and half of its documents (Jaccard), the one that shares most of them; one
-    that another node fits better is not. say: is told which edits fit, and of the others why not.
-    Nothing is written where ``made`` has edits already.
+    edits: as of ``edits_to_carry``. rows, docs: int [n_both], training documents that both have, by
+    their places in the theta of ``run`` and of ``made``. A node is found again where a node shares
+    five of its branch's ten words and half of its documents (Jaccard), the one that shares most of
+    them; one that another node fits better is not. say: is told which edits fit, and of the others
+    why not. Nothing is written where ``made`` has edits already.
     """
     if not edits or made.file(EDITS).exists():
         return

@@ -91,7 +91,10 @@ def refit(
 
 
 def documents_below(run: RunDir, node: int) -> I64:
-    """Return the training documents of a node, ascending; UsageError for an unknown node."""
+    """Return the training documents of a node, by their rows in theta: int64 [n], ascending.
+
+    Raises UsageError for an unknown node.
+    """
     tree, node = run.tree, run.require_node(node)
     if run.paths is not None:
         return np.flatnonzero((run.paths.node == node).any(axis=1))

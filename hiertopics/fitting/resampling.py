@@ -70,7 +70,10 @@ class TreeComparison(NamedTuple):
 
 
 def resampled_rows(seed: int, n_docs: int, number: int) -> I64:
-    """Return which of a run's training documents are in a resample, by their places, ascending."""
+    """Return which of a run's training documents are in a resample: int64 [n], ascending places.
+
+    n is ``PART`` of ``n_docs``.
+    """
     rng = seeds.derive(seed, "support documents", number)
     chosen = rng.permutation(n_docs)[: max(1, round(PART * n_docs))]
     return np.sort(chosen)
@@ -85,7 +88,12 @@ def held_against(
     theta: sparse.csr_array,
     counts: I64 | None,
 ) -> TreeComparison:
-    """Compare a tree with another one. rows: places of its documents; counts: of its words."""
+    """Compare a tree with another one.
+
+    rows: int64 [n_rows], ascending, the places of its documents in ``basis``. theta: CSR [n_rows,
+    n_nodes] of the tree. counts: int64 [n_words], tokens of its words; None in a tree without
+    words.
+    """
     lengths = basis.lengths[rows]
     own = masses(basis.shares.of_documents(rows), lengths)
     other = masses(tree_shares(tree, theta), lengths)

@@ -181,7 +181,8 @@ def after(run: RunDir, before: Summary, grouping: Regrouping) -> Summary:
 def documents_of(run: RunDir, tree: Tree, theta: sparse.csr_array, paths: Paths | None) -> I64:
     """Count the documents of each node as fits do: on a path, or with a token's share.
 
-    Raises RunError for a run of before lengths of documents were kept.
+    int64 [n_nodes]. theta: CSR [n_docs, n_nodes]. Raises RunError for a run of before lengths of
+    documents were kept.
     """
     if paths is not None:
         return passing(paths.node, tree.n_nodes)

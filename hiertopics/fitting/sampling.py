@@ -63,7 +63,8 @@ class Sampling:
     def with_splits(self, summary: Summary, event: Event, n_tokens: I64) -> Summary:
         """Return the summary with the support that the draws of several chains give its nodes.
 
-        n_tokens: of each document; those without a word are left out, since they sit anywhere.
+        n_tokens: int64 [n_docs], of each document; those without a word are left out, since they
+        sit anywhere.
         """
         if summary.paths is None or self.per_chain(event) is None:
             return summary

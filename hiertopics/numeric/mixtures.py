@@ -26,7 +26,9 @@ def draw_counts(
 
 
 def log_rising(prior: ArrayLike, counts: ArrayLike) -> F64:
-    """Return log Gamma(prior + counts) / Gamma(prior), float64; prior and counts broadcast.
+    """Return log Gamma(prior + counts) / Gamma(prior), float64 of the shape of prior + counts.
+
+    Prior (> 0) and counts (>= 0) broadcast.
 
     Draws with these counts, in their order, under Dir(a) have log chance log_rising(a, counts)
     summed, less log_rising(a.sum(), counts.sum()).

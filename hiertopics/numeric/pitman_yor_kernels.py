@@ -175,8 +175,9 @@ def convolved(
 ) -> F64:
     """Return ln of the coefficients of y^0 .. y^n in prod_w sum_t S^c_t (p_w y)^t of a document.
 
-    Its pairs are ``first`` .. ``last``, n their tokens, counts above LARGEST as it. row: the place
-    of each count among the rows of ``log_stirling``. All chances are positive.
+    float64 [n + 1]; its pairs are ``first`` .. ``last``, n their tokens, counts above LARGEST as
+    it. counts, chances: [n_pairs] of the corpus, all chances > 0. row, starts, log_stirling: those
+    of ``Stirling``.
     """
     n_tokens, n_single, log_single = 0, 0, 0.0
     for pair in range(first, last):

@@ -66,7 +66,9 @@ rows_on_lines: Callable[[int, Floats], Floats] = getattr(aligned_rows, "py_func"
 
 
 def prefetch_row(table: NDArray[Any], row: int) -> None:
-    """Ask the machine to bring a row of a table (C-contiguous, 2-D) near; in Python nothing.
+    """Ask the machine to bring a row of a table near; in Python nothing.
+
+    table: C-contiguous [n_rows, n_columns].
 
     A hint: a row outside the table is harmless.
     """

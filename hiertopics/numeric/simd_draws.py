@@ -68,7 +68,8 @@ def draw_topic(
 ) -> int:
     """Return the topic that ``uniform``, from 0 to below 1 in float32, draws (see the module).
 
-    Rows and the scratch ``sums`` are C-contiguous and of one length, a multiple of ``LANES``. An
+    Rows and the scratch ``sums`` are C-contiguous [n], n a multiple of ``LANES``. share_row,
+    word_row: the shares of topics in the document, and the counts of the word in them. An
     ``old`` below 0 takes no token out. Rounding may draw a topic of weight 0, once in 10^7 times.
     In kernels arguments are positional, and no length is checked.
     """
@@ -173,7 +174,11 @@ def scale_row(table: F32, start: Int, scale: F32, prior: F32, scaled: F32, lanes
 
 
 def gather_list(scaled: F32, topics: Names, start: Int, length: Int, chances: F32) -> None:
-    """Write a word's chance in each topic of a list to ``chances``, whole vectors of them."""
+    """Write a word's chance in each topic of a list to ``chances``, whole vectors of them.
+
+    scaled: float32 [n_topics], the chances. topics: the list, from ``start`` on ``length`` long and
+    filled up to a multiple of ``LANES``. chances: as long or longer.
+    """
     room = -(-length // LANES) * LANES
     chances[:room] = scaled[topics[start : start + room]]
 
@@ -187,7 +192,10 @@ def gather_products(
     length: Int,
     chances: F32,
 ) -> None:
-    """Do as ``gather_list`` does, times the factor of each topic's group."""
+    """Do as ``gather_list`` does, times the factor of each topic's group.
+
+    factors: float32 [n_groups]. group: [n_topics], the group of each topic.
+    """
     room = -(-length // LANES) * LANES
     listed = topics[start : start + room]
     chances[:room] = scaled[listed] * factors[group[listed]]
@@ -217,7 +225,7 @@ def sum_list(
 
 
 def sum_products(one: F32, other: F32) -> Any:
-    """Return the sum of one times other, whose length is a multiple of ``LANES``.
+    """Return the sum of one times other, float32 [n] both, n a multiple of ``LANES``.
 
     Each lane adds up its own products; then the upper half of the lanes is added to the lower.
     """
@@ -230,6 +238,8 @@ def sum_products(one: F32, other: F32) -> Any:
 def pick_place(sums: F32, before: F32, length: Int, target: Float) -> int:
     """Return the place of a list at which its sum passes ``target``, in the order of lanes.
 
+    sums: float32, running sums in each lane. before: float32 [LANES + 1], the sum of all lanes
+    before each one.
     Rounding may pick a place of weight 0, also beyond the length, once in 10^7 times.
     """
     lane = min(int((before[1:] <= target).sum()), LANES - 1)
@@ -389,8 +399,8 @@ def keep_few(
 ) -> int:
     """Write the names and values of entries that are kept, ascending; return how many.
 
-    weights: a multiple of ``LANES`` of them, filled up with 0; names, values: as much room. noise:
-    u of entry i at start + i, above 0. In kernels arguments are positional, and no length is
+    weights: float32 [n], n a multiple of ``LANES``, filled up with 0; names, values: as much room.
+    noise: u of entry i at start + i, above 0. In kernels arguments are positional, and no length is
     checked.
     """
     room = len(weights)

@@ -16,7 +16,7 @@ from hiertopics.numeric.jit import kernel
 
 @kernel()
 def copy_row(source: NDArray[Any], target: NDArray[Any]) -> None:
-    """Write ``source`` to ``target``, rows of one length.
+    """Write ``source`` to ``target``, rows [n] of one type.
 
     Numba's own assignment to a slice brings the texts of its errors along, a second to compile.
     """
@@ -26,7 +26,7 @@ def copy_row(source: NDArray[Any], target: NDArray[Any]) -> None:
 
 @kernel()
 def fill_row(row: NDArray[Any], length: int, value: float) -> None:
-    """Write ``value`` to the first ``length`` places of a row; quicker to compile than a slice."""
+    """Write ``value`` to the first ``length`` places of a row [n]; compiles sooner than a slice."""
     for place in range(length):
         row[place] = value
 
@@ -106,8 +106,9 @@ def digamma_and_tetragamma(x: float) -> tuple[float, float]:
 
 @kernel()
 def log_of(numbers: F64) -> F64:
-    """Return the logarithms of a row of normal float64 > 0 by ``log``: the same on all processors.
+    """Return the natural logarithms of a row [n] of normal float64 > 0, float64 [n].
 
+    By ``log``, which gives the same on all processors.
     Those of numpy and of C libraries differ in the last bit of some.
     """
     found = np.empty(len(numbers))
@@ -118,7 +119,7 @@ def log_of(numbers: F64) -> F64:
 
 @kernel()
 def exp_of(numbers: F64) -> F64:
-    """Return the exponentials of a row of float64 up to 709, the same on all processors.
+    """Return the exponentials of a row [n] of float64 up to 709, the same on all processors.
 
     To 2e-16 relative; 0 below -708. Cody and Waite's reduction x = n log 2 + r, and the Taylor
     series in r.

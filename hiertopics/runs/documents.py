@@ -36,7 +36,10 @@ class DocumentRecords(NamedTuple):
 
 
 def documents_lines(train: Bags | Vectors, rows: I64) -> Iterator[bytes] | None:
-    """Return documents.jsonl; None where there is nothing but numbers. rows: of the corpus."""
+    """Return the lines of documents.jsonl; None where there is nothing but numbers.
+
+    rows: int64 [n_docs], the place of each training document in the corpus, from 0.
+    """
     snippets = None if isinstance(train, Vectors) else train.snippets
     columns: dict[str, Any] = {"name": train.doc_ids, "snippet": snippets}
     columns |= {name: tags.by_row for name in MARKS if (tags := getattr(train, name)) is not None}

@@ -52,7 +52,10 @@ class Row(NamedTuple):
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Return the rows of a file, none if there is no file; DataError if a row is wrong."""
+    """Return the rows of a file, none if there is no file.
+
+    Raises DataError for a wrong row, RunError for a file that cannot be read.
+    """
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:

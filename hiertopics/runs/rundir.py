@@ -442,6 +442,7 @@ class RunDir:
     def theta_in_blocks(self, entries: int | None = None) -> Iterator[sparse.csr_array]:
         """Yield ``theta``, some documents after the other, for one pass: nobody keeps it.
 
+        Each block is float64 CSR [some documents, n_nodes]. Raises RunError for a damaged file.
         entries: how many come together, at most; None: few.
         """
         if "theta" in self.__dict__:
@@ -461,7 +462,10 @@ class RunDir:
 
     @cached_property
     def paths(self) -> Paths | None:
-        """The training documents' best paths, for backends that have them."""
+        """The training documents' best paths, for backends that have them.
+
+        Raises RunError for a damaged file.
+        """
         name = "paths.npz"
         if not self.file(name).exists() and name not in self.manifest.get(FILES, ()):
             return None
@@ -496,7 +500,7 @@ class RunDir:
 
     @cached_property
     def vocab(self) -> tuple[str, ...]:
-        """The words, by id."""
+        """The words, by id. Raises RunError for a damaged file."""
         words = _lines(self.sealed("vocab.txt"))
         if len(words) != self.tree.n_columns:
             raise RunError(
@@ -507,7 +511,7 @@ class RunDir:
 
     @cached_property
     def split(self) -> Split:
-        """The held-out split."""
+        """The held-out split. Raises RunError for a damaged file."""
         path = self.sealed("split.npz")
         with files.readable(path, KeyError, ValueError, TypeError, IndexError):
             split = Split.from_arrays(archives.read_npz(path))
@@ -540,12 +544,16 @@ class RunDir:
         return found
 
     def draws(self) -> Iterator[tuple[Tree, sparse.csr_array]]:
-        """Yield the kept draws in order: each one's tree and theta of the training documents."""
+        """Yield the kept draws in order: each one's tree and theta of the training documents.
+
+        theta: float64 CSR [n_docs, n_nodes], the nodes those of the draw. Raises RunError for a
+        damaged file.
+        """
         for path in self._drawn():
             yield self._draw_in(path)
 
     def draw(self, number: int) -> tuple[Tree, sparse.csr_array]:
-        """Return one of ``draws``, by its number."""
+        """Return one of ``draws``, by its number from 0. Raises RunError for a damaged file."""
         return self._draw_in(self._drawn()[number])
 
     def _draw_in(self, path: Path) -> tuple[Tree, sparse.csr_array]:
@@ -563,7 +571,7 @@ class RunDir:
     def drawn_paths(self, iteration: int) -> Iterator[I32]:
         """Yield the paths [n_docs, L] of each chain in each draw kept up to ``iteration``.
 
-        There are none where one chain ran alone.
+        There are none where one chain ran alone. Raises RunError for a damaged file.
         """
         for path in self._drawn():
             if int(path.stem) <= iteration:
@@ -579,7 +587,8 @@ class RunDir:
     def metrics(self) -> list[dict[str, Any]]:
         """Return the lines of metrics.jsonl; a half-written last line is skipped.
 
-        An objective that was no finite number is null there, or in older files NaN.
+        An objective that was no finite number is null there, or in older files NaN. Raises RunError
+        for a damaged file.
         """
         path = self.file("metrics.jsonl")
         if not path.exists():

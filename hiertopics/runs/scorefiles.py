@@ -21,7 +21,8 @@ def keep_score(
 ) -> None:
     """Write ``record`` and ``arrays`` to eval/NAME-key=value.json and .npz, both or none.
 
-    Where the json file stands, the arrays are those that were written with it.
+    Where the json file stands, the arrays are those that were written with it. They have any
+    shape and type; ``read_arrays`` returns them as they are.
 
     options: those that are not the default; an option that is None counts as default.
     """
@@ -37,7 +38,10 @@ def keep_score(
 
 
 def read_arrays(run: RunDir, name: str, options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a score that was kept, by name; raises RunError where there is none."""
+    """Return the arrays of a score by name, as ``keep_score`` got them.
+
+    Raises RunError where there is none.
+    """
     return archives.read_npz(run.file(f"{_stem(name, options)}.npz"))
 
 

@@ -39,7 +39,11 @@ def whole_rows(run: RunDir, tree: Tree, theta: sparse.csr_array, lengths: Ints) 
 def whole_blocks(
     run: RunDir, tree: Tree, theta: sparse.csr_array
 ) -> Iterator[tuple[slice, sparse.csr_array]]:
-    """Yield which documents each block has, and ``whole_rows`` of them."""
+    """Yield which documents each block has, and ``whole_rows`` of them.
+
+    theta: CSR [n_docs, n_nodes], of all training documents, as it is stored. A block has
+    ``DOCS_AT_ONCE`` documents or, the last one, fewer.
+    """
     lengths = training_lengths(run)
     for first in range(0, theta.shape[0], DOCS_AT_ONCE):
         docs = slice(first, min(first + DOCS_AT_ONCE, theta.shape[0]))

@@ -101,7 +101,10 @@ def bursty_chances(process: PitmanYor, trial: Trial, tables: F64) -> F64:
 
 
 def seen_before(seen: sparse.csr_array, scored: sparse.csr_array) -> Bools:
-    """Tell of each stored entry of ``scored`` whether its document has the word in ``seen``."""
+    """Tell of each stored entry of ``scored`` whether its document has the word in ``seen``.
+
+    Bool [nnz]. seen, scored: counts, CSR [n_docs, n_words].
+    """
     nothing = np.empty(0)
     return np.asarray(_places(Trial(seen, nothing, scored, nothing)) >= 0)
 
@@ -133,7 +136,7 @@ def learn(trial: Trial, source: str, discounts: tuple[float, ...] = DISCOUNTS) -
 def learn_from_seen(mixture: Mixture, seen: sparse.csr_array, seed: int) -> Cache | None:
     """Learn from seen parts of documents, split again (theory/bursts 5.1).
 
-    None where no document has enough tokens.
+    seen: counts, CSR [n_docs, n_words]. None where no document has enough tokens.
     """
     docs = documents_of(seen, seed, MOST_DOCS)
     known, aside = split_again(seen, docs, seed)
@@ -161,7 +164,7 @@ def split_again(
 def learn_from_marginal(seen: sparse.csr_array, at: AtCells) -> Cache | None:
     """Maximise the marginal likelihood of seen parts at their mixtures (theory/bursts 5.3).
 
-    None where nothing is seen.
+    seen: counts, CSR [n_docs, n_words]. None where nothing is seen.
     """
     n_tokens = int(seen.data.sum())
     if n_tokens == 0:

@@ -155,9 +155,10 @@ def _behind(
 def lost(
     mine: Mapping[str, NDArray[Any]], other: Mapping[str, NDArray[Any]], suffix: str = ""
 ) -> Score:
-    """Return the difference of a score to another one on the same documents.
+    """Return the difference of a score to another one on the same documents, in nats.
 
-    suffix: that of the columns, ``WITH_CACHE`` for scores with a cache.
+    mine, other: arrays of two scores, by name; log_likelihood: float64 [n_docs]. suffix: that of
+    the columns, ``WITH_CACHE`` for scores with a cache.
     """
     column = f"log_likelihood{suffix}"
     return pool(other[column] - mine[column], archives.unpack_csr("scored", mine))

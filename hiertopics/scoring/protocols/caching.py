@@ -54,7 +54,8 @@ GRAPHS = ("edges",)
 class ScoringTopics(NamedTuple):
     """Topics that documents are scored by, and theta of the training documents under them.
 
-    number: which of the kept draws it is, None for the run's own tree.
+    trained: that theta, float64 CSR [n_docs, n_nodes]. number: which of the kept draws it is, None
+    for the run's own tree.
     """
 
     tree: Tree
@@ -101,7 +102,8 @@ def scored_with_cache(
 ) -> tuple[Cache | None, F64]:
     """Return a cache, and p(w | d) under it for each stored entry of ``job.scored``.
 
-    theta: of the documents by all that is seen of them. No cache, and the mixture alone, where no
+    theta: of the documents by all that is seen of them, CSR [n_docs, n_nodes]. The chances are
+    float64 [nnz]. No cache, and the mixture alone, where no
     document is long enough to learn from.
     """
     seen = job.observed

@@ -44,7 +44,11 @@ class EmpiricalOptions(NamedTuple):
 
 
 def score(request: Request, options: EmpiricalOptions) -> HeldoutResult:
-    """Return the score of all tokens of each document."""
+    """Return the score of all tokens of each document.
+
+    Raises UsageError for options out of range, a run that the protocol does not fit, and a corpus
+    without tokens.
+    """
     if options.samples < N_BLOCKS:
         raise UsageError(f"--samples must be >= {N_BLOCKS}, got {options.samples}")
     if options.seed < 0:
@@ -208,6 +212,6 @@ class LogSums:
 
     @property
     def value(self) -> F64:
-        """The logarithms of the sums."""
+        """The natural logarithms of the sums, float64 [n_docs]; -inf of an empty one."""
         with np.errstate(divide="ignore"):
             return np.where(np.isfinite(self.peak), self.peak, 0.0) + np.log(self.total)

@@ -18,9 +18,10 @@ from hiertopics.scoring.request import Request
 
 
 class ScoringJob(NamedTuple):
-    """Counts over the run's vocabulary, a row per document.
+    """Counts over the run's vocabulary, CSR [n_docs, n_words].
 
-    observed: what is known of a document; None: it was trained on. split: hash of the split.
+    observed: what is known of a document; None: it was trained on. scored: the tokens to score.
+    unknown_tokens: how many the vocabulary does not have. split: hash of the split.
     groups, labels: those of the documents, where they are known.
     """
 
@@ -95,7 +96,10 @@ def documents_aside(run: RunDir, protocol: str) -> Split:
 
 
 def tokens_aside(run: RunDir, protocol: str) -> Split:
-    """Return the split of a run that put tokens of every document aside."""
+    """Return the split of a run that put tokens of every document aside.
+
+    Raises UsageError for a run with another holdout, or without one.
+    """
     _refuse_no_holdout(run)
     if not run.split.within_documents:
         raise UsageError(f"protocol {protocol} does not fit a holdout of kind {run.split.kind}")

@@ -86,7 +86,8 @@ class FullOptions(NamedTuple):
 def completion(request: Request, options: CompletionOptions) -> HeldoutResult:
     """Return the score of the unobserved tokens of documents given their observed share.
 
-    With a cache: the scores of the mixture and of the cache around it, side by side.
+    With a cache: the scores of the mixture and of the cache around it, side by side. Raises
+    UsageError for options or a run that the protocol does not fit.
     """
     if options.cache_from != SEEN and not options.cache:
         raise UsageError("--cache-from has no meaning without --cache")
@@ -101,7 +102,10 @@ def completion(request: Request, options: CompletionOptions) -> HeldoutResult:
 
 
 def tokens(request: Request, options: TokensOptions) -> HeldoutResult:
-    """Return the score of each document's withheld tokens under its training theta."""
+    """Return the score of each document's withheld tokens under its training theta.
+
+    Raises UsageError for a run that put no tokens aside, or that has bursts.
+    """
     split = tokens_aside(request.run, "tokens")
     if "bursts" in request.run.tree.extra:
         raise UsageError(
@@ -352,7 +356,8 @@ class DensityOptions(NamedTuple):
 def density(request: Request, options: DensityOptions) -> HeldoutResult:
     """Return the mean log density per row (natural logs) and its standard error over rows.
 
-    The backend's ``log_density`` gives that of each row. Perplexity has no meaning here.
+    The backend's ``log_density`` gives that of each row. Perplexity has no meaning here. Raises
+    UsageError where there is no row to score.
     """
     run = request.run
     if options.corpus is None:

@@ -98,7 +98,11 @@ class _Draws(NamedTuple):
 
 
 def score(request: Request, options: HierarchyOptions) -> TaskResult:
-    """Return the measures of each level on which documents are together and apart."""
+    """Return the measures of each level on which documents are together and apart.
+
+    Raises UsageError for a tree of one node, fewer documents than branches, and labels that tell
+    nothing apart.
+    """
     run = request.run
     if len(run.tree.shown) < 2:
         raise UsageError(f"{run.path} has a tree of one node: no document is apart from another")
@@ -327,7 +331,11 @@ def _linkages(documents: _Documents, seed: int) -> dict[str, TreeShares]:
 
 
 def singular_rows(counts: sparse.csr_array, seed: int) -> F64:
-    """Return TF-IDF of documents in their first singular vectors, rows of length 1."""
+    """Return TF-IDF of documents in their first singular vectors, rows of length 1.
+
+    float64 [n_docs, n_vectors], at most ``SINGULAR_VECTORS`` of these. counts: CSR [n_docs,
+    n_words].
+    """
     from sklearn.decomposition import TruncatedSVD  # slow to import
 
     vectors = unit_vectors(counts, inverse_document_frequency(counts), sublinear=True)
