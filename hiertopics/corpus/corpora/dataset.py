@@ -57,7 +57,8 @@ class LoadedCorpus(NamedTuple):
     """The observed data; data: the section, with its files found and their paths absolute.
 
     bins: how the columns of a dense table were cut, if they were. unknown: tokens of each document
-    that training documents alone do not know, int64; None where all documents chose the words.
+    that training documents alone do not know, int64 [n_docs]; None where all documents chose the
+    words.
     """
 
     corpus: Any

@@ -32,7 +32,7 @@ class JoinedVocabulary(NamedTuple):
 def without_new(
     vocab: tuple[str, ...], place: I64, choices: tuple[Limits, ...]
 ) -> JoinedVocabulary:
-    """Return the words of the first corpus alone."""
+    """Return the words of the first corpus alone. place: as ``with_new`` takes it."""
     return JoinedVocabulary(vocab, place, (), choices)
 
 
@@ -41,9 +41,9 @@ def with_new(
 ) -> JoinedVocabulary:
     """Return the words of the first corpus, followed by the chosen words of the added one.
 
-    place: int64, the id of each word of the added one in the first, -1 where it has none. Which
-    others join: by the documents of the added corpus, as each of ``choices`` lets them; they have
-    a token there. Where words are limited in number, those of the first corpus are among them.
+    place: int64 [n_words], the id of each word of the added one in the first, -1 where it has none.
+    Which others join: by the documents of the added corpus, as each of ``choices`` lets them; they
+    have a token there. Where words are limited in number, those of the first corpus are among them.
     """
     n_docs_with = np.zeros(added.n_words, np.int64)
     for block in added.blocks():

@@ -276,7 +276,7 @@ def best_node_f1(parent: I32, at: I64, codes: I64) -> float:
     """Return the F1 of the best node of each label, root included, mean weighted by documents.
 
     B. Larsen and C. Aone: Fast and effective text mining using linear-time document clustering,
-    KDD 1999. Arguments as in ``dendrogram_purity``.
+    KDD 1999. From 0 to 1. Arguments as in ``dendrogram_purity``: int32 [n_nodes], int64 [n_docs].
     """
     _, below = _tables(parent, at, codes)
     sizes = below[0]
@@ -296,7 +296,8 @@ def branches_of(parent: I32, at: I64) -> I64:
 def branch_ami(parent: I32, at: I64, codes: I64) -> float:
     """Return the adjusted mutual information of the branches of the root and labels.
 
-    Arguments as in ``dendrogram_purity``; documents with a negative code are left out.
+    Arguments as in ``dendrogram_purity``: int32 [n_nodes], int64 [n_docs]. Documents with a
+    negative code are left out.
     """
     has = codes >= 0
     branch = branches_of(parent, at)[has]

@@ -41,7 +41,7 @@ class Tags:
         return [[self.names[mark] for mark in self.members.indices[a:b]] for a, b in ends]
 
     def select(self, docs: I64) -> Tags:
-        """Return the rows ``docs``; the columns stay."""
+        """Return the rows ``docs``, int64 [n]; the columns stay."""
         return Tags(sparse.csr_array(self.members[docs]), self.names)
 
 
@@ -125,7 +125,7 @@ class Corpus:
         return Room()
 
     def rows(self, first: int, last: int) -> sparse.csr_array:
-        """Return the counts of documents ``first`` to ``last``, int32 CSR."""
+        """Return the counts of documents ``first`` to below ``last``, int32 CSR [n, n_words]."""
         counts = self.counts
         inside = slice(counts.indptr[first], counts.indptr[last])
         indptr = counts.indptr[first : last + 1] - counts.indptr[first]
@@ -133,11 +133,11 @@ class Corpus:
         return sparse.csr_array(parts, shape=(last - first, self.n_words))
 
     def counts_of(self, docs: I64) -> sparse.csr_array:
-        """Return the counts of the documents ``docs``, int32 CSR."""
+        """Return the counts of the documents ``docs``, int64 [n]: int32 CSR [n, n_words]."""
         return sparse.csr_array(self.counts[docs])
 
     def with_words(self, words: I64) -> Corpus:
-        """Return all documents over the words ``words`` alone, ascending."""
+        """Return all documents over the words ``words`` alone, int64 [n], ascending."""
         vocab = tuple(self.vocab[word] for word in words)
         return replace(self, counts=sparse.csr_array(self.counts[:, words]), vocab=vocab)
 
@@ -148,7 +148,10 @@ class Corpus:
         return replace(self, counts=sparse.csr_array(parts, shape=counts.shape))
 
     def blocks(self) -> Iterator[sparse.csr_array]:
-        """Yield the counts of all documents; a ``Shelf`` yields them in blocks."""
+        """Yield the counts of all documents, int32 CSR [n_docs, n_words].
+
+        A ``Shelf`` yields them in blocks of some documents.
+        """
         yield self.counts
 
     @cached_property
@@ -167,7 +170,10 @@ class Corpus:
         return digest.hexdigest()
 
     def select(self, docs: Sequence[int] | I64) -> Corpus:
-        """Return the documents ``docs``, in that order, over the same vocabulary, without notes."""
+        """Return the documents ``docs``, in that order, over the same vocabulary, without notes.
+
+        docs: whole numbers [n], from 0.
+        """
         rows = np.asarray(docs, dtype=np.int64)
         return Corpus(
             sparse.csr_array(self.counts[rows]),

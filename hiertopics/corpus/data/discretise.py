@@ -47,7 +47,7 @@ class Bins:
         return tuple(f"{name}={number}" for name, n in pairs for number in range(n))
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays that model.npz keeps."""
+        """Return the arrays that model.npz keeps: names of columns, and ``edges`` as they are."""
         return {**pack_short_names(COLUMNS, self.columns), EDGES: self.edges}
 
     @staticmethod

@@ -30,12 +30,15 @@ class Groups(NamedTuple):
 
     @property
     def by_size(self) -> I64:
-        """The groups with a training document, most documents first, ties by number."""
+        """The groups with a training document, most documents first, ties by number: int64 [n]."""
         order = np.argsort(-self.n_docs, kind="stable")
         return np.asarray(order[self.n_docs[order] > 0])
 
     def affinity(self, group: int) -> F64:
-        """Return the Hellinger affinity of a group to every group, from 0 to 1 (1: equal)."""
+        """Return the Hellinger affinity of a group to every group, from 0 to 1 (1: equal).
+
+        float64 [A].
+        """
         root = np.sqrt(self.theta)
         return np.asarray(np.minimum(root @ root[group], 1.0))
 

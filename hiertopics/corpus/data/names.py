@@ -144,7 +144,8 @@ def pack_names(name: str, names: Sequence[str]) -> dict[str, NDArray[Any]]:
 def pack_short_names(name: str, names: Sequence[str]) -> dict[str, NDArray[Any]]:
     """Return names as one array of texts, ``name``, or in the form of ``pack_names``.
 
-    That is where a name is longer than ``SHORT`` or ends in NUL, which numpy would cut off.
+    The array of texts is [n_names]. The other form is for names that are longer than ``SHORT`` or
+    end in NUL, which numpy would cut off.
     """
     if any(len(text) > SHORT or text.endswith("\0") for text in names):
         return pack_names(name, names)
@@ -154,7 +155,8 @@ def pack_short_names(name: str, names: Sequence[str]) -> dict[str, NDArray[Any]]
 def unpack_names(name: str, arrays: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
     """Inverse of ``pack_names`` and of ``pack_short_names``.
 
-    Raises KeyError for a missing array, ValueError for nonsense.
+    arrays: by name; others than those of ``name`` are passed over. Raises KeyError for a missing
+    array, ValueError for nonsense.
     """
     text = arrays[name]
     if text.dtype.kind == "U" and text.ndim == 1:

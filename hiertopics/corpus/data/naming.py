@@ -111,6 +111,7 @@ def by_name(tree: Tree, vocab: Sequence[str]) -> Tree:
 def name_words(tree: Tree, n_words: int = NAME_WORDS) -> list[I64]:
     """Return the words of the automatic name of each row, by column; of a mixed one all.
 
+    For each row an int64 array [at most n_words, or more of a mixed one], the best word first.
     tree: as ``by_name`` returns it.
     """
     return [_words_of(tree, row, n_words) for row in range(tree.n_nodes)]
@@ -139,8 +140,9 @@ def in_parts(parts: Sequence[Sequence[str]], n_words: int = NAME_WORDS) -> str:
 def name_scores(tree: Tree, names: Sequence[I64]) -> list[float | None]:
     """Return of each row the share of its name's words that are not true of its siblings.
 
-    A word is true of a sibling where it is among the ``AMONG`` most probable words of the sibling's
-    branch. None: a node without siblings or words.
+    names: as ``name_words`` returns them, int64 [n] for each row. A word is true of a sibling where
+    it is among the ``AMONG`` most probable words of the sibling's branch. None: a node without
+    siblings or words.
     """
     scores: list[float | None] = [None] * tree.n_nodes
     if tree.vectors is not None:

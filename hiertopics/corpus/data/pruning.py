@@ -59,7 +59,7 @@ class Limits(NamedTuple):
 def prune(corpus: AnyBags, limits: Limits, docs: I64 | None = None) -> AnyBags:
     """Drop words.
 
-    Documents stay, even where they lose every token. docs: those that are counted, int64; words
+    Documents stay, even where they lose every token. docs: those that are counted, int64 [n]; words
     in none of them are dropped. None counts all, and where every word stays the corpus is
     returned as it is. Raises DataError where no word would be left.
     """

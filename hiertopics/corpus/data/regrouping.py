@@ -171,7 +171,7 @@ def regrouped(tree: Tree, grouping: Regrouping, extra: Mapping[str, NDArray[Any]
     """Return the tree with rows put together; the caller has to recount n_docs by documents.
 
     Words are means weighted by tokens, but a tree's row outside keeps its own. extra: as the
-    tree's backend has made it, arrays by name.
+    tree's backend has made it for the new rows, arrays [n_new, ...] by name.
     """
     phi = grouping.means(tree.phi, tree.n_tokens)
     if not tree.is_flat:

@@ -46,12 +46,15 @@ class Seeds(NamedTuple):
 
     @property
     def branches(self) -> I64:
-        """The nodes of names in a tree: the first children of its root (theory/nhdp 2.3)."""
+        """The nodes of names in a tree: the first children of its root (theory/nhdp 2.3).
+
+        int64 [n_names].
+        """
         return 1 + self.first_topics
 
     @property
     def first_topics(self) -> I64:
-        """The default topics of names: the first ones."""
+        """The default topics of names: the first ones, int64 [n_names]."""
         return np.arange(len(self.names))
 
     def add_to(self, n_wk: NDArray[Any], topics: I64 | None = None) -> None:
@@ -83,7 +86,10 @@ class Seeds(NamedTuple):
         return self.weight * np.bincount(self._topic(topics), minlength=n_topics)
 
     def by_topic(self, topics: I64 | None = None) -> dict[int, str]:
-        """Return the name of each topic that has a name."""
+        """Return the name of each topic that has a name.
+
+        topics: int64 [n_names], the topic of each name; None: the first ones.
+        """
         named = self.first_topics if topics is None else topics
         return dict(zip(named.tolist(), self.names, strict=True))
 

@@ -66,7 +66,7 @@ class WordSelection(NamedTuple):
     lengths: I64
 
     def of(self, docs: I64 | slice) -> WordSelection:
-        """Return the same for some of the documents."""
+        """Return the same for some of the documents, int64 [n] or a slice."""
         return WordSelection(self.place, self.pairs[docs], self.lengths[docs])
 
 
@@ -161,26 +161,38 @@ class Shelf:
 
     @property
     def counts(self) -> sparse.csr_array:
-        """The counts of all documents, in memory: for code that cannot work in blocks."""
+        """The counts of all documents, in memory: for code that cannot work in blocks.
+
+        int32 CSR [n_docs, n_words].
+        """
         return self.rows(0, self.n_docs)
 
     def rows(self, first: int, last: int) -> sparse.csr_array:
-        """Return the counts of documents ``first`` to ``last``, int32 CSR, in memory."""
+        """Return the counts of documents ``first`` to below ``last``, in memory.
+
+        int32 CSR [n, n_words].
+        """
         docs = np.arange(first, last) if self.docs is None else self.docs[first:last]
         return self._counts_of(docs)
 
     def counts_of(self, docs: I64) -> sparse.csr_array:
-        """Return the counts of the documents ``docs``, int32 CSR, in memory."""
+        """Return the counts of the documents ``docs``, int64 [n], in memory.
+
+        int32 CSR [n, n_words].
+        """
         return self._counts_of(docs if self.docs is None else self.docs[docs])
 
     def blocks(self) -> Iterator[sparse.csr_array]:
-        """Yield the counts of all documents, some at a time."""
+        """Yield the counts of all documents, some at a time: int32 CSR [some, n_words]."""
         ends = ends_of(self._stored_pairs())
         for first, last in stretches(ends, BLOCK_PAIRS):
             yield self.rows(first, last)
 
     def select(self, docs: Sequence[int] | I64) -> Shelf:
-        """Return the documents ``docs``, in that order, over the same vocabulary, without notes."""
+        """Return the documents ``docs``, in that order, over the same vocabulary, without notes.
+
+        docs: whole numbers [n], from 0.
+        """
         rows = np.asarray(docs, dtype=np.int64)
         return replace(
             self,
@@ -200,7 +212,7 @@ class Shelf:
         return Shelf(self.stored, self.vocab, docs, fewer=fewer, most=self.most, room=self.room)
 
     def with_words(self, words: I64) -> Shelf:
-        """Return all documents over the words ``words`` alone, ascending."""
+        """Return all documents over the words ``words`` alone, int64 [n], ascending."""
         place = np.full(self.n_words, -1, np.int32)
         place[words] = np.arange(len(words), dtype=np.int32)
         pairs, lengths = np.empty(self.n_docs, np.int64), np.empty(self.n_docs, np.int64)

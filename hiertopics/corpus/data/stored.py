@@ -155,7 +155,7 @@ def stored_in(folder: Path, first_doc: I64) -> DocumentFiles:
 
 
 def mapped(path: Path) -> NDArray[Any]:
-    """Return the row of a file, mapped into memory, for reading.
+    """Return the row [n] of a file of NumPy's format, mapped into memory, for reading.
 
     Raises ValueError where the file is not as long as its header tells, or holds no row.
     """

@@ -206,7 +206,8 @@ def support_told(tree: Tree, depth: int | None = None, hidden: Bools | None = No
 def support_sentence(tree: Tree, depth: int | None = None, hidden: Bools | None = None) -> str:
     """Return the sentence of ``support_told`` with its scale, without a full stop; "" if unknown.
 
-    The scale of support from fits is that of trees of words without structure.
+    The scale of support from fits is that of trees of words without structure. depth, hidden: as
+    ``support_told`` takes them; hidden: bool [n_nodes].
     """
     told = support_told(tree, depth, hidden)
     is_of_fits = tree.transfer is not None and tree.transfer.is_of_nodes
@@ -307,8 +308,9 @@ def _bits(
 def collapsed(tree: Tree, value: F64, least: float) -> Tree:
     """Return a tree without the nodes of less support, to be looked at only.
 
-    Their tokens count at the next node above that stays, and what hangs below them hangs there. A
-    root stays; of flat topics nothing is left above those of less support, and all stay.
+    value: float64 [n_nodes], their support. Their tokens count at the next node above that stays,
+    and what hangs below them hangs there. A root stays; of flat topics nothing is left above those
+    of less support, and all stay.
     """
     into = np.arange(tree.n_nodes)
     for node in tree.shown.tolist():

@@ -153,7 +153,7 @@ class Tree:
 
     @cached_property
     def shown(self) -> I64:
-        """Ids of the rows that are nodes."""
+        """Ids of the rows that are nodes: int64 [n], ascending."""
         return np.flatnonzero(self.kind == NODE)
 
     @property
@@ -192,7 +192,10 @@ class Tree:
         return self.arrangement.ids[node]
 
     def children(self, node: int) -> I64:
-        """Ids of the shown children of ``node`` (-1: the roots), heaviest subtree first."""
+        """Ids of the shown children of ``node`` (-1: the roots), heaviest subtree first.
+
+        int64 [n].
+        """
         mine = self.shown[self.parent[self.shown] == node]
         order = np.argsort(-self.subtree_weight[mine], kind="stable")
         return np.asarray(mine[order])
@@ -263,6 +266,7 @@ class Tree:
     def top_words(self, node: int, n_words: int) -> I64:
         """Word ids of the ``n_words`` best words of ``node``, the most probable; ties by word id.
 
+        int64 [n_words], fewer in a smaller vocabulary, the best one first.
         In a tree of vectors the most telling columns, if it says which those are.
         """
         chances = self.phi if self.ranking is None else self.ranking
@@ -277,7 +281,7 @@ class Tree:
         return self.extra["telling"][node] if self.has_words else np.empty(0)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays of model.npz."""
+        """Return the arrays of model.npz, by the names of the fields and of ``extra``."""
         own = {name: getattr(self, name) for name in OWN} | dict(self.extra)
         if self.vectors is not None:
             own.pop("phi")

@@ -40,11 +40,11 @@ class TreeShares(NamedTuple):
 
     @property
     def branches(self) -> I64:
-        """The children of the root."""
+        """The children of the root: int64 [n], ascending."""
         return np.flatnonzero(self.parent == 0)
 
     def of_documents(self, docs: Ints) -> TreeShares:
-        """Return the same tree with some of the documents."""
+        """Return the same tree with some of the documents, int [n]."""
         return self._replace(below=sparse.csr_array(self.below[docs]))
 
 
@@ -109,7 +109,10 @@ def linkage_tree(merges: F64) -> tuple[I32, sparse.csr_array]:
 
 
 def linkage_shares(merges: F64) -> TreeShares:
-    """Return where documents lie in a linkage of them; see ``linkage_tree``."""
+    """Return where documents lie in a linkage of them, float64 [n_docs - 1, 4].
+
+    See ``linkage_tree``.
+    """
     parent, own = linkage_tree(merges)
     return _with_root(parent, own, np.arange(len(parent)))
 

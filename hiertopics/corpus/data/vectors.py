@@ -101,7 +101,7 @@ class Vectors:
         return digest.hexdigest()
 
     def select(self, docs: Sequence[int] | I64) -> Vectors:
-        """Return the rows ``docs``, in that order, with the same columns."""
+        """Return the rows ``docs``, whole numbers [n], in that order, with the same columns."""
         chosen = np.asarray(docs, dtype=np.int64)
         return Vectors(
             self.rows[chosen],

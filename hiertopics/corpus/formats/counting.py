@@ -50,7 +50,7 @@ def whole_number(token: str) -> int | None:
 
 
 def whole_numbers(text: bytes) -> I64:
-    """Return the numbers in a text of digits and white space, int64, capped if too large."""
+    """Return the numbers in a text of digits and white space, int64 [n], capped if too large."""
     # Of white space alone numpy makes one number.
     return np.fromstring(text, dtype=np.int64, sep=" ") if text.strip() else np.empty(0, np.int64)
 
@@ -146,7 +146,11 @@ def words_of(
 
 
 def count_matrix(lengths: I64, ids: I32, counts: I32, n_words: int) -> sparse.csr_array:
-    """Return the CSR matrix of consecutive documents that hold ``lengths`` pairs each."""
+    """Return the counts of consecutive documents that hold ``lengths`` pairs each.
+
+    lengths: int64 [n_docs]. ids, counts: int32 [n_pairs], those of each document side by side. The
+    matrix is int32 CSR [n_docs, n_words].
+    """
     indptr = np.concatenate(([0], np.cumsum(lengths)))
     # scipy widens the word ids to the type of indptr: twice the memory for nothing.
     if len(ids) <= np.iinfo(np.int32).max:
@@ -158,7 +162,10 @@ NEWLINE = ord("\n")
 
 
 class CountedPairs(NamedTuple):
-    """Some documents: pairs per document, word id and count of each pair."""
+    """Some documents: pairs per document, word id and count of each pair.
+
+    lengths: [n_docs]. ids, counts: [n_pairs].
+    """
 
     lengths: I64
     ids: I32
@@ -185,6 +192,7 @@ class PairRules:
 def gaps(marks: bytes) -> I64 | None:
     """Return the number of pairs per line of a text without its digits; None for any other text.
 
+    int64 [n_lines].
     Without its digits a line is " :" once per pair. So no gap can hold more than one number, and
     if there are as many numbers as gaps, none is empty.
     """
@@ -195,7 +203,10 @@ def gaps(marks: bytes) -> I64 | None:
 
 
 def checked(lengths: I64, ids: I64, counts: I64, limit: int) -> CountedPairs | None:
-    """Return the pairs in their final types, or None where a number is out of range or repeated."""
+    """Return the pairs in their final types, or None where a number is out of range or repeated.
+
+    lengths: [n_docs]. ids, counts: [n_pairs]. limit: all ids are below it.
+    """
     in_range = (ids < limit).all() and (counts > 0).all() and (counts <= MAX_COUNT).all()
     if not in_range or _any_repeated(lengths, ids, limit):
         return None

@@ -72,7 +72,7 @@ class CorpusDraft:
 
     @property
     def n_docs_with(self) -> I64:
-        """In how many documents each id is."""
+        """In how many documents each id is, int64 [n_ids]."""
         return self._n_docs_with[: self._n_ids]
 
     def add(self, pairs: CountedPairs) -> None:

@@ -32,7 +32,10 @@ Names = list[tuple[str, str]]
 
 
 class LinkEnds(NamedTuple):
-    """The two ends of each line: numbers where a whole block holds nothing else, names."""
+    """The two ends of each line: numbers where a whole block holds nothing else, names.
+
+    numbers: int64 [n_lines, 2], of such lines alone.
+    """
 
     numbers: I64
     names: Names

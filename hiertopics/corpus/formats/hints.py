@@ -29,7 +29,7 @@ PLAIN_NAME = re.compile(r"[\w.:-]{1,40}")
 def rows_or_hints(source: Source) -> Iterator[TableRow]:
     """Yield the rows of a table as ``table_rows`` does; errors of its header name the remedy.
 
-    One error names all faults of the header.
+    One error names all faults of the header. Raises DataError.
     """
     try:
         yield from table_rows(source)

@@ -116,7 +116,7 @@ def lacking(path: Path) -> DataError:
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for reading, decompressed on the way."""
+    """Open a file for reading, decompressed on the way. Raises DataError, while it is read, too."""
     try:
         with path.open("rb") as raw:
             magic, whole = begun(raw, 6)

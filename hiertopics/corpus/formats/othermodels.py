@@ -88,7 +88,10 @@ def nested_groups(groups: Sequence[Sequence[Any]]) -> Parts:
 
 
 def read_tomotopy(path: Path, kind: str) -> Parts:
-    """Return the parts of a model that tomotopy saved; kind: the name of its class."""
+    """Return the parts of a model that tomotopy saved; kind: the name of its class.
+
+    Raises UsageError where tomotopy is not installed, DataError for what it cannot load.
+    """
     told = "a saved tomotopy model needs tomotopy; install it with: pip install tomotopy"
     tomotopy = optional("tomotopy", told)
     try:

@@ -298,7 +298,8 @@ def write_joined(
 ) -> WrittenShards:
     """Write the documents of several corpora to a folder of shards; see ``write_draft``.
 
-    Beside each corpus: the final id of each of its words, -1 for one that is left out.
+    Beside each corpus: the final id of each of its words, int64 [n_words], -1 for one that is left
+    out.
     """
     blocks = (
         _renamed(CountedPairs(np.diff(block.indptr), block.indices, block.data), target)

@@ -80,7 +80,10 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
 
 
 def draft(source: Source, vocab: tuple[str, ...] | None, into: CorpusDraft) -> CorpusFacts:
-    """Read as ``read`` does, one document at a time; snippets and metadata are not kept."""
+    """Read as ``read`` does, one document at a time; snippets and metadata are not kept.
+
+    Raises DataError for a text that cannot be read, and where no document has a word.
+    """
     analyse = _analyser(source)
     numbers = {} if vocab is None else {word: number for number, word in enumerate(vocab)}
     groups, labels = TagTable(), TagTable()

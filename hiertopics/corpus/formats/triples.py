@@ -163,7 +163,10 @@ def _twice(source: Source, table: I32, pair: tuple[int, int], first_line: int) -
 
 
 def read_fast(block: bytes, rules: LineRules) -> I32 | None:
-    """Read a block that is in perfect order; return None for any other."""
+    """Read a block that is in perfect order; return None for any other.
+
+    int32 [n_lines, 3]: document, word and count, the first two from 1.
+    """
     block = rules.plain(block.replace(b"\t", b" ").replace(b" \n", b"\n"))
     # Two gaps per line hold at most three numbers; three per line in all means none is empty.
     marks = block.translate(None, DIGITS)
@@ -183,7 +186,10 @@ def _largest(rules: LineRules) -> tuple[int, int, int]:
 
 
 def read_slowly(source: Source, rules: LineRules, block: Block) -> I32:
-    """Read a block line by line and report each mistake."""
+    """Read a block line by line and report each mistake.
+
+    int32 [n_lines, 3], as of ``read_fast``.
+    """
     first, text = block
     triples = [
         _read_line(source, rules, line, number)
@@ -223,7 +229,7 @@ def _outside(rules: LineRules, triple: list[int]) -> tuple[int, int, int] | None
 def triple_matrix(
     source: Source, rules: LineRules, triples: I32, first_line: int
 ) -> sparse.csr_array:
-    """Return the counts in document order, stored zeros left out.
+    """Return the counts in document order, stored zeros left out: int32 CSR [n_docs, n_words].
 
     triples: as ``read_triples`` returns them, the first one from ``first_line``. Reports a pair
     that stands on two lines.

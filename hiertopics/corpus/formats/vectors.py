@@ -362,7 +362,7 @@ def _value(cell: str) -> float:
 
 
 def table_lines(rows: F64) -> Iterator[bytes]:
-    """Yield the rows as lines of numbers between commas that read back equal."""
+    """Yield rows [n_docs, n_columns] as lines of numbers between commas that read back equal."""
     for row in rows.tolist():
         yield (",".join(map(number_text, row)) + "\n").encode()
 

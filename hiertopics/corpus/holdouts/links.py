@@ -43,7 +43,7 @@ class Links:
     mirror: str
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays that split.npz has for links."""
+        """Return the arrays that split.npz has for links, CSR matrices in parts (``pack_csr``)."""
         plain = {"query": self.query, "mirror": np.asarray(self.mirror)}
         return plain | pack_csr("positives", self.positives) | pack_csr("negatives", self.negatives)
 

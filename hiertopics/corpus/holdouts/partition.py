@@ -22,9 +22,10 @@ def partition(
 ) -> tuple[sparse.csr_array, sparse.csr_array]:
     """Split the tokens of each row at random into an observed and a scored part.
 
-    counts: CSR whose rows are the documents with the numbers ``docs``. The draw for a document
-    depends on (seed, its number) alone, and on ``observed`` too where that is not the default,
-    so a document is cut the same way whatever is evaluated beside it.
+    counts: int CSR [n_docs, n_words], whose rows are the documents with the numbers ``docs``,
+    [n_docs]. Both parts have its shape. observed: the share of a document's tokens in the first.
+    The draw for a document depends on (seed, its number) alone, and on ``observed`` too where that
+    is not the default, so a document is cut the same way whatever is evaluated beside it.
     """
     key = () if observed == OBSERVED else (round(observed * 1_000_000),)
     return draw_tokens(counts, docs, seed, "partition", key, observed)

@@ -73,7 +73,7 @@ class Split:
         return self.kind in WITHIN
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays of split.npz."""
+        """Return the arrays of split.npz, CSR matrices in parts (``pack_csr``)."""
         plain = {
             "kind": np.asarray(self.kind),
             "seed": np.asarray(self.seed),
@@ -165,7 +165,7 @@ GIVEN = "given"
 
 
 def split_of_docs(corpus: AnyBags, train_docs: I64) -> tuple[AnyBags, Split]:
-    """Return the training corpus of the listed documents, int64 and ascending, and the split."""
+    """Return the training corpus of the listed documents, int64 [n], ascending, and the split."""
     heldout_docs = np.setdiff1d(np.arange(corpus.n_docs), train_docs)
     return _apart(corpus, Holdout(GIVEN), train_docs, heldout_docs)
 
@@ -182,7 +182,7 @@ def _apart(
 
 
 def docs_apart(n_docs: int, holdout: Holdout) -> tuple[I64, I64]:
-    """Return the documents to train on and those put aside, int64, each in ascending order.
+    """Return the documents to train on and those put aside, int64 [n] each, ascending.
 
     Raises DataError where nothing would be left to train on or to put aside.
     """
@@ -207,7 +207,7 @@ def split_hash(
 ) -> str:
     """Return the hash over documents, partition, links and vocabulary, 16 hexadecimal digits.
 
-    train_docs, heldout_docs: int64, ascending. observed, scored: CSR, as in ``Split``.
+    train_docs, heldout_docs: int64 [n] each, ascending. observed, scored: CSR, as in ``Split``.
     """
     digest = hashlib.sha256()
     parts = [train_docs, heldout_docs]
