@@ -58,8 +58,9 @@ def as_npz(
 ) -> Write:
     """Return a function that writes arrays as npz: equal arrays give equal bytes.
 
-    sealed: what the file is; it then has one array more, ``SEAL``, the seal of all others and of
-    this text. Raises TypeError for an array of Python objects, which would need pickle.
+    arrays: of any shapes, by name. sealed: what the file is; it then has one array more, ``SEAL``,
+    the seal of all others and of this text. Raises TypeError for an array of Python objects, which
+    would need pickle.
     """
     for name, array in arrays.items():
         if array.dtype.hasobject:
@@ -116,7 +117,7 @@ def as_csr(
     *,
     slim: bool = False,
 ) -> Write:
-    """Return a function that writes ``matrix`` for scipy.sparse.load_npz.
+    """Return a function that writes ``matrix`` [n_rows, n_columns] for scipy.sparse.load_npz.
 
     beside: more arrays for the same file, under other names than those of the matrix. slim: write
     values as float32, and compress every array.
@@ -171,19 +172,27 @@ def write_npz(
     sync: bool = True,
     sealed: str | None = None,
 ) -> None:
-    """Replace ``path`` by an npz file of arrays; sealed: see ``as_npz``."""
+    """Replace ``path`` by an npz file of arrays of any shapes; sealed: see ``as_npz``.
+
+    Raises TypeError as ``as_npz``, RunError where the file cannot be written.
+    """
     write_whole(path, as_npz(arrays, sealed=sealed), sync=sync)
 
 
 def write_csr(
     path: Path, matrix: sparse.csr_array, beside: Mapping[str, NDArray[Any]] | None = None
 ) -> None:
-    """Replace ``path`` by a matrix that scipy.sparse.load_npz reads, see ``as_csr``."""
+    """Replace ``path`` by a matrix [n_rows, n_columns] that scipy.sparse.load_npz reads.
+
+    See ``as_csr``.
+    """
     write_whole(path, as_csr(matrix, beside))
 
 
 def read_npz(path: Path, names: Collection[str] | None = None) -> dict[str, NDArray[Any]]:
-    """Return the arrays of an npz file; raises RunError if it is missing or damaged.
+    """Return the arrays of an npz file, as they were written, by name.
+
+    Raises RunError if it is missing or damaged.
 
     names: those that are wanted, if they are there; None takes all.
     """
@@ -261,8 +270,9 @@ def _mapped(path: Path, stream: IO[bytes], part: zipfile.ZipInfo) -> NDArray[Any
 
 
 def read_csr(path: Path) -> sparse.csr_array:
-    """Return the CSR matrix of an npz file, mapped where it is large; raises RunError if it is
-    missing or damaged.
+    """Return the CSR matrix [n_rows, n_columns] of an npz file, mapped where it is large.
+
+    Raises RunError if it is missing or damaged.
     """
     arrays = read_npz_mapped(path)
     with readable(path, KeyError, ValueError, TypeError, what="it holds no sparse matrix: "):

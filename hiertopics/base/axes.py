@@ -89,7 +89,7 @@ class Axes:
     def require_values(
         self, name: str, array: NDArray[Any], lengths: Mapping[str, int] | None = None
     ) -> None:
-        """Raise ValueError where a value is outside of the range."""
+        """Raise ValueError where a value of an array, of any shape, is outside of the range."""
         if not array.size:
             return
         if self.finite and array.dtype.kind == "f":
@@ -132,7 +132,7 @@ class FieldDeclaration(NamedTuple):
         return np.floating in self.kinds or np.float32 in self.kinds
 
     def is_one_value(self, array: NDArray[Any]) -> bool:
-        """Whether an array is the single value that may replace a row of values."""
+        """Whether an array is the single value, of shape (), that may replace a row of values."""
         scalars = any(kind in SCALARS for kind in self.kinds)
         return scalars and array.ndim == 0 and self.axes is not None and bool(self.axes.names)
 
@@ -156,7 +156,7 @@ def _types(hint: Any) -> tuple[Any, ...]:
 
 
 def require_type(name: str, array: NDArray[Any], told: FieldDeclaration) -> None:
-    """Raise ValueError unless an array has one of the declared types of its field."""
+    """Raise ValueError unless an array, of any shape, has one of its field's declared types."""
     for kind in told.kinds:
         if kind in SCALARS:
             if array.ndim == 0 and array.dtype.kind in SCALARS[kind]:
@@ -204,7 +204,10 @@ def require_ranges(fields: Iterable[Field], lengths: Mapping[str, int]) -> None:
 
 
 def require_declared(name: str, array: NDArray[Any], hint: Any, lengths: Lengths) -> None:
-    """Raise ValueError unless an array matches its annotation; new lengths are noted."""
+    """Raise ValueError unless an array has the type, shape and range of its annotation.
+
+    New lengths of axes are noted.
+    """
     fields = [Field(name, declared(hint), array)]
     require_axes(fields, lengths)
     require_ranges(fields, lengths)

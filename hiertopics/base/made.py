@@ -36,22 +36,22 @@ class MadeRows:
 
     @property
     def indptr(self) -> NDArray[np.integer[Any]]:
-        """Where rows begin among all entries."""
+        """Where rows begin among all entries, int [n_rows + 1]."""
         return row_ends(*self.shape)
 
     def blocks(self) -> Iterator[F64]:
-        """Yield some rows after the other."""
+        """Yield some rows after the other, float64 [some, n_columns]."""
         for first, last in pairwise(self.bounds.tolist()):
             yield self.make(first, last)
 
     def columns(self) -> Iterator[NDArray[np.integer[Any]]]:
-        """Yield the columns of the entries of each block."""
+        """Yield the columns of the entries of each block, int [some * n_columns]."""
         dtype = index_type(*self.shape)
         for n_rows in np.diff(self.bounds).tolist():
             yield np.tile(np.arange(self.n_columns, dtype=dtype), n_rows)
 
     def tocsr(self) -> sparse.csr_array:
-        """Return all rows, every entry stored."""
+        """Return all rows, every entry stored: float64 CSR [n_rows, n_columns]."""
         return all_entries(np.concatenate(list(self.blocks())))
 
     def __matmul__(self, other: sparse.csr_array) -> sparse.csr_array:
@@ -60,7 +60,7 @@ class MadeRows:
 
 
 def all_entries(rows: F64) -> sparse.csr_array:
-    """Return dense rows as CSR with every entry stored."""
+    """Return dense rows [n_rows, n_columns] as CSR with every entry stored."""
     n_rows, n_columns = rows.shape
     indices = np.tile(np.arange(n_columns, dtype=index_type(n_rows, n_columns)), n_rows)
     entries = (rows.ravel(), indices, row_ends(n_rows, n_columns))

@@ -57,13 +57,13 @@ class Room:
             raise _no_room(self.folder, error) from error
 
     def zeros(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-        """Return an array of zeros, as ``empty``."""
+        """Return an array of zeros, as ``empty``; raises as it does."""
         if self.folder is None:
             return np.zeros(shape, dtype)
         return self.empty(shape, dtype)
 
     def copy(self, array: NDArray[Any]) -> NDArray[Any]:
-        """Return a copy of an array."""
+        """Return a copy of an array, of any shape; raises RunError as ``empty``."""
         made = self.empty(array.shape, array.dtype)
         made[...] = array
         return made
@@ -88,7 +88,7 @@ class GrowingArray:
                 self._file.close()
 
     def append(self, part: NDArray[Any]) -> None:
-        """Add a part; raises RunError where the disk has no room for it."""
+        """Add a part [n]; raises RunError where the disk has no room for it."""
         self.n_entries += len(part)
         if self._room.folder is None:
             self._parts.append(part.astype(self._dtype, copy=False))
@@ -101,7 +101,10 @@ class GrowingArray:
             raise _no_room(self._room.folder, error) from error
 
     def done(self) -> NDArray[Any]:
-        """Return the array; nothing can be added any more."""
+        """Return the array [n_entries]; nothing can be added any more.
+
+        Raises RunError where the disk has no room for it.
+        """
         if self._room.folder is None:
             return self._joined()
         if self._file is None or not self.n_entries:
@@ -124,7 +127,7 @@ class GrowingArray:
 
 
 def beside(array: NDArray[Any]) -> Room:
-    """Return the room in which an array, or the base of a view, was allocated."""
+    """Return the room in which an array, of any shape, or the base of a view, was allocated."""
     held: Any = array
     while isinstance(held, np.ndarray | memoryview):
         held = held.base if isinstance(held, np.ndarray) else held.obj

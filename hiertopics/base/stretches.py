@@ -50,7 +50,8 @@ def even_bounds(work: Ints, n_parts: int) -> I64:
 def entries_of(ends: I64, rows: I64) -> tuple[I64, I64]:
     """Return the entries of some rows, one row after the other, and the ends of these rows.
 
-    Both are int64. ends: the entries before each row.
+    int64 [n_entries] and [n + 1]. ends: int64 [n_rows + 1], the entries before each row. rows:
+    int64 [n].
     """
     sizes = ends[rows + 1] - ends[rows]
     own = ends_of(sizes)

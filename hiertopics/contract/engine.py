@@ -95,7 +95,10 @@ def stacked(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 def joined(pieces: Pieces[Any, Any], name: str) -> NDArray[Any]:
-    """Return the array ``name`` of the pieces' states as ``stacked`` does, in its own dtype."""
+    """Return the array ``name`` of the pieces' states as ``stacked`` does, in its own dtype.
+
+    [n, ...], n the rows of all pieces together.
+    """
     return stacked([getattr(pieces.state_of(number), name) for number in range(pieces.n_pieces)])
 
 

@@ -149,7 +149,7 @@ class Summary:
 
     @cached_property
     def theta(self) -> sparse.csr_array:
-        """All rows, CSR."""
+        """All rows, float64 CSR [n_docs, n_nodes]."""
         return self.rows.tocsr() if isinstance(self.rows, MadeRows) else self.rows
 
     def noting(self, *notes: str) -> Summary:
@@ -217,7 +217,7 @@ def value_of(name: str, model: Any, drawn: Hyperparameters) -> float:
 
 
 def as_saved(arrays: dict[str, NDArray[Any]], settings: Settings) -> dict[str, NDArray[Any]]:
-    """Take the arrays of a checkpoint as they are."""
+    """Take the arrays of a checkpoint as they are, of any shapes."""
     return arrays
 
 

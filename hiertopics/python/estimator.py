@@ -130,6 +130,7 @@ class HierarchicalTopics(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the names of the columns of ``transform``: node0, node1, ..., outside.
 
+        Objects [n_nodes]. Raises NotFittedError before ``fit``.
         input_features is ignored.
         """
         check_is_fitted(self)

@@ -33,7 +33,7 @@ def changes(run: Path | str | RunDir, updated: Path | str | RunDir) -> list[dict
     the same whose words are the most alike (``affinity``, from 0 to 1, over words in common), one
     to one. tokens_before, tokens_after: at and below it; share_before, share_after: of all.
     tokens_added: those of the further documents. words: its top ten. came, left: words among its
-    top twenty now and not before, and the other way round.
+    top twenty now and not before, and the other way round. Raises UsageError for trees of vectors.
     """
     before, after = opened(run), opened(updated)
     if before.tree.vectors is not None or after.tree.vectors is not None:

@@ -237,7 +237,7 @@ def _arrays(message: Any) -> Iterator[NDArray[Any]]:
 
 
 def sums_of(arrays: Mapping[str, NDArray[Any]]) -> dict[str, int]:
-    """Return a check sum of each array, which depends on the position of each number."""
+    """Return a check sum of each array, of any shape; it depends on the place of each number."""
     return {name: zlib.crc32(np.ascontiguousarray(each).data) for name, each in arrays.items()}
 
 

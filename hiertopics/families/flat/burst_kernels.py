@@ -64,7 +64,7 @@ def seated(count: float, chance: float, others: float, seating: TableRule) -> fl
 
 @kernel(fastmath=REASSOCIATE)
 def total_of(row: Floats) -> float:
-    """Return the sum of a row."""
+    """Return the sum of a row [n], added in its order in float64."""
     total = 0.0
     for place in range(len(row)):
         total += row[place]
@@ -165,7 +165,9 @@ def visit(
 ) -> bool:
     """Visit the pairs of one document (rows as in ``numeric.simd``); False: not finite.
 
-    doc_tables: of the document. mass: of its prior. doc_seen: no entries where nothing is noted.
+    words, tokens, pair_tables: [n_pairs]. resp: [n_pairs, n_topics]. n_wk, seen_wk: [n_words,
+    n_topics]. word_prior: [n_words]. All others: [n_topics]. doc_tables: of the document. mass: of
+    its prior. doc_seen: no entries where nothing is noted.
     """
     one = resp.dtype.type(1)
     last = len(words) - 1
@@ -232,7 +234,7 @@ def note_seen(row: Floats, times: float, once: Floats, doc_seen: Floats, word_se
 
 @kernel(fastmath=REASSOCIATE)
 def at_least_once(row: Floats, whole: int, rest: float, once: Floats) -> None:
-    """Write 1 - (1 - q)^(whole + rest) for each q of ``row`` to ``once``, 0 <= rest < 1."""
+    """Write 1 - (1 - q)^(whole + rest) for each q of ``row`` [n] to ``once`` [n], 0 <= rest < 1."""
     kind = row.dtype.type
     one, part = kind(1), kind(rest)
     if whole == 1 and rest == 0.0:

@@ -165,7 +165,10 @@ def repeats_of(words: I32, counts: Numbers, doc_lengths: I64, start: int) -> Rep
 
 
 def repeats_of_blocks(blocks: Iterable[sparse.csr_array], doc_lengths: I64, start: int) -> Repeats:
-    """Do as ``repeats_of`` does, of counts that come some documents at a time."""
+    """Do as ``repeats_of`` does, of counts that come some documents at a time.
+
+    blocks: CSR [some, n_words]. doc_lengths: int64 [n_docs].
+    """
     found = np.zeros(0, np.int64)
     tokens: F64 = np.zeros(0)
     for block in blocks:
@@ -188,7 +191,7 @@ def putting_aside(repeats: Repeats, wanted: int, n_docs: int, burn_in: int) -> R
 
 
 def more_than(histogram: I64) -> I64:
-    """Return the sums of a histogram above 1, 2, .., int64; its entries count from 0 on."""
+    """Return the sums of a histogram above 1, 2, .., int64 [n - 2]; its n entries begin at 0."""
     return np.asarray(histogram[:1:-1].cumsum()[::-1])
 
 

@@ -24,7 +24,7 @@ def draw_concentration(
 ) -> float:
     """Draw a concentration given its tables in groups of ``sizes`` customers, some maybe empty.
 
-    With auxiliary Beta and Bernoulli variables (M. Escobar, M. West, JASA 1995).
+    sizes: [n_groups]. With auxiliary Beta and Bernoulli variables (M. Escobar, M. West, JASA 1995).
     """
     sizes = sizes[sizes > 0]
     log_eta = np.log(rng.beta(value + 1.0, sizes))
@@ -42,7 +42,7 @@ def draw_by_slice_of_sizes(
 ) -> float:
     """Do as ``draw_concentration`` does where ``n_with`` groups have each of the ``sizes`` > 0.
 
-    By a slice sampling step on the logarithm: it costs no draw per group.
+    sizes, n_with: [n_sizes]. By a slice sampling step on the logarithm: it costs no draw per group.
     """
 
     def log_density(concentration: float) -> float:
@@ -63,8 +63,8 @@ def step_concentration(
 ) -> float:
     """Do one minorise-maximise step of a Dirichlet concentration (equations 29, 30).
 
-    value: the concentration now; n_tables: expected tables under it; sizes: tokens of each
-    group that it governs, ``n_with`` groups of each size. Never lowers the bound.
+    value: the concentration now; n_tables: expected tables under it; sizes: [n_sizes], tokens of
+    each group that it governs, ``n_with`` groups of each size. Never lowers the bound.
     """
     growth = float((n_with * (digamma(sizes + value) - digamma(value))).sum())
     if growth <= 0:

@@ -119,7 +119,11 @@ def visit(
     base: Floats,
     weights: Floats,
 ) -> bool:
-    """Visit the pairs of one document (rows as in ``numeric.simd``); False: not finite."""
+    """Visit the pairs of one document (rows as in ``numeric.simd``); False: not finite.
+
+    words, tokens: [n_pairs]. resp: [n_pairs, n_topics]. n_wk: [n_words, n_topics]. word_prior:
+    [n_words]. All others: [n_topics].
+    """
     one = resp.dtype.type(1)
     last = len(words) - 1
     short = resp.shape[1] * resp.itemsize <= SHORT_ROW
@@ -166,7 +170,10 @@ def visit_noting(
     seen_wk: Floats,
     doc_seen: Floats,
 ) -> bool:
-    """Do as ``visit`` does, and note in seen_wk and doc_seen which topics have been seen."""
+    """Do as ``visit`` does, and note in seen_wk and doc_seen which topics have been seen.
+
+    seen_wk: [n_words, n_topics]. doc_seen: [n_topics].
+    """
     one = resp.dtype.type(1)
     last = len(words) - 1
     short = resp.shape[1] * resp.itemsize <= SHORT_ROW

@@ -211,12 +211,18 @@ def room_of(piece: HasCells) -> Room:
 
 
 def spans(cuts: I64) -> Iterator[tuple[int, int]]:
-    """Return ranges of documents with about ``PAIRS_AT_ONCE`` pairs, each at least a document."""
+    """Return ranges of documents with about ``PAIRS_AT_ONCE`` pairs, each at least a document.
+
+    cuts: as of ``Cells``, int64 [n_docs, n_shards + 1].
+    """
     return stretches(np.append(cuts[:, 0], cuts[-1:, -1]), PAIRS_AT_ONCE)
 
 
 def pairs_of(cells: Cells, first: int, last: int) -> tuple[I64, I32]:
-    """Return document and word of each pair of documents ``first`` to ``last``."""
+    """Return document and word of each pair of documents ``first`` to below ``last``.
+
+    int64 and int32 [n_pairs].
+    """
     ends = cells.cuts[first:last, [0, -1]]
     docs = np.repeat(np.arange(first, last), np.diff(ends, axis=1).ravel())
     return docs, cells.word[ends[0, 0] : ends[-1, 1]]
@@ -262,7 +268,10 @@ def _cuts(word: I32, ends: I64, word_bounds: I64) -> I64:
 
 
 def some_of(data: Data, docs: I64) -> Data:
-    """Return some documents, ascending, laid out with the same word ranges, in memory."""
+    """Return some documents, laid out with the same word ranges, in memory.
+
+    docs: int64 [n], ascending.
+    """
     cells = data.cells
     chosen, ends = entries_of(cells.ends, docs)
     cuts = cells.cuts[docs] + (ends[:-1] - cells.cuts[docs, 0])[:, None]

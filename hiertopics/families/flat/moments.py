@@ -97,7 +97,7 @@ def tables_of_cell(mean: float, variance: float, seen: float, x: float, psi_x: f
 def tables_of_row_in_fixed_order(
     mean: Floats, variance: Floats, seen: Floats, x: F64, psi_x: F64, by_column: F64
 ) -> float:
-    """Do as ``tables_of_row`` does, with the same bits on every processor.
+    """Do as ``tables_of_row`` does, with the same bits on every processor: all rows [n_columns].
 
     The sum has a loop of its own, which leaves the other one vector code.
     """

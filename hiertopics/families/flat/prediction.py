@@ -102,7 +102,10 @@ def infer_bursty(tree: Tree, corpus: Corpus, settings: AnySettings, context: Con
 
 
 def seating_of(tree: Tree, counts: sparse.csr_array) -> TableRule:
-    """Return how tables of documents with these counts are found by the bursts of a tree."""
+    """Return how tables of documents with these counts are found by the bursts of a tree.
+
+    counts: CSR [n_docs, n_words].
+    """
     process = process_of(tree)
     means = mean_tables(counts.data[counts.data > 0], process.discount)
     return TableRule(means, process.concentration)

@@ -38,7 +38,7 @@ from hiertopics.numeric.jit import by_type, kernel
 
 @kernel()
 def prior_of_all(prior: PseudoCounts, doc: int, row: F64) -> Floats:
-    """Return the pseudo-counts that all documents share."""
+    """Return the pseudo-counts that all documents share, [n_topics]; row serves other rules."""
     return prior.doc
 
 

@@ -45,7 +45,10 @@ class DocumentProcess(NamedTuple):
 
 @kernel(inline=True)
 def end_of_pair(words: I32, first: int, stop: int) -> int:
-    """Return where the tokens end that have the word of token ``first``, at most ``stop``."""
+    """Return where the tokens end that have the word of token ``first``, at most ``stop``.
+
+    words: [n_tokens], the word of each token.
+    """
     end = first + 1
     while end < stop and words[end] == words[first]:
         end += 1
@@ -54,7 +57,7 @@ def end_of_pair(words: I32, first: int, stop: int) -> int:
 
 @kernel(inline=True)
 def tables_of_pair(z: I32, first: int, end: int) -> int:
-    """Return the tables of the pair whose slots are these."""
+    """Return the tables of the pair whose slots are ``first`` to below ``end`` of z [n_tokens]."""
     n_tables = 0
     while first + n_tables < end and z[first + n_tables] >= 0:
         n_tables += 1
@@ -99,7 +102,7 @@ def count_tables(cells: Cells, z: I32, n_dk: I32, n_wk: I32) -> None:
 def are_rows(cells: Cells, z: I32, aside: bool) -> bool:
     """Tell whether each pair has a table, and no table behind an empty slot or beyond LARGEST.
 
-    aside: documents may be put aside, which have no table at all.
+    z: [n_tokens]. aside: documents may be put aside, which have no table at all.
     """
     for doc in range(cells.cuts.shape[0]):
         first, stop = cells.cuts[doc, 0], cells.cuts[doc, -1]

@@ -53,9 +53,10 @@ def seats_of(process: PitmanYor, repeats: Repeats) -> DocumentProcess:
 
 
 class TableHistograms(NamedTuple):
-    """Tables of a corpus. pairs: int64, pairs by tokens and tables, as in ``Stirling.values``.
+    """Tables of a corpus.
 
-    docs: int64, documents with 0, 1, .. tables.
+    pairs: int64 [n_values], pairs by tokens and tables, as in ``Stirling.values``. docs: int64
+    [most + 1], documents with 0, 1, .. tables.
     """
 
     pairs: I64
@@ -213,7 +214,7 @@ def draw_process_from_prior(rng: np.random.Generator) -> PitmanYor:
 def draw_bursts(settings: Any, rng: np.random.Generator) -> dict[str, F64]:
     """Draw burst_discount and burst_concentration from their priors, where settings ask for them.
 
-    Nothing is drawn where they do not.
+    Both have the shape (). Nothing is drawn where they do not.
     """
     if not are_wanted(settings):
         return {}

@@ -74,7 +74,7 @@ class EntriesWriter:
         self._lengths = [np.empty(0, np.int64)]
 
     def add(self, values: F64, columns: NDArray[np.signedinteger], lengths: I64) -> None:
-        """Add rows, as ``RowEntries`` holds them."""
+        """Add rows, as ``RowEntries`` holds them: values, columns [n_entries], lengths [n_rows]."""
         self._values.append(values)
         self._columns.append(columns)
         self._lengths.append(lengths)
@@ -89,7 +89,9 @@ class EntriesWriter:
 
 
 def stacked_rows(parts: Sequence[RowEntries], n_columns: int, room: Room) -> sparse.csr_array:
-    """Return the rows of all parts in order, float64 CSR; a single part is not copied.
+    """Return the rows of all parts in order, float64 CSR [n_rows, n_columns].
+
+    A single part is not copied.
 
     room: where several are put together.
     """

@@ -89,7 +89,10 @@ def weigh(scaled: F64, word_row: I32, eta: float, weights: F64) -> None:
 
 @kernel(fastmath=REASSOCIATE)
 def add_up_blocks(weights: Floats, ends: F64) -> float:
-    """Write the running totals at the ends of blocks of ``weights`` to ``ends``; return the sum."""
+    """Write the running totals at the ends of blocks of ``weights`` to ``ends``; return the sum.
+
+    weights: [n]. ends: float64 [n_blocks], each block ``BLOCK`` weights or, the last one, fewer.
+    """
     total = 0.0
     for block in range(len(ends)):
         # A slice, because a loop over it becomes vector code and one over block + offset does not.
@@ -319,6 +322,7 @@ def scale_document(doc_row: I32, prior: Floats, inverse: F64, scaled: F32) -> fl
 def last_place(chances: F32, counts: F32, start: Int, length: Int, place: Int, own: Float) -> Int:
     """Return the last place of a list that has any weight: where rounding has gone past it.
 
+    chances: float32, by place of the list. counts: float32, the list's from ``start`` on.
     The entry ``place`` weighs ``own``.
     """
     at = length - np.int64(1)

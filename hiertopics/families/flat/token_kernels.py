@@ -92,7 +92,10 @@ def draw_n_tables(n_tokens: int, x: float, rng: np.random.Generator) -> int:
 
 @kernel()
 def count_tables(counts: I32, x: float, rng: np.random.Generator) -> int:
-    """Return the tables that all cells of ``counts`` make under one concentration x."""
+    """Return the tables that all cells of ``counts`` make under one concentration x.
+
+    counts: int32 [n_rows, n_columns].
+    """
     n_tables = 0
     for row in range(counts.shape[0]):
         for column in range(counts.shape[1]):

@@ -107,7 +107,7 @@ class PieceDocuments(NamedTuple):
 
 
 def part_of(data: Data, docs: I64) -> PieceDocuments:
-    """Return the documents ``docs`` of a corpus."""
+    """Return the documents ``docs``, int64 [n], of a corpus."""
     return PieceDocuments(docs, data.words, data.shelf)
 
 
@@ -117,12 +117,12 @@ def doc_lengths(words: TokenRanges) -> I64:
 
 
 def spans(lengths: I64) -> Iterator[tuple[int, int]]:
-    """Return ranges of documents of about ``TOKENS_AT_ONCE`` tokens. lengths: of each document."""
+    """Return ranges of documents of about ``TOKENS_AT_ONCE`` tokens; lengths: int64 [n_docs]."""
     return stretches(ends_of(lengths), TOKENS_AT_ONCE)
 
 
 def words_of(words: TokenRanges, docs: I64) -> TokenRanges:
-    """Return the words of some documents by themselves."""
+    """Return the words of some documents, int64 [n], by themselves."""
     pair, pair_ptr = entries_of(words.pair_ptr, docs)
     token_ptr = ends_of(words.token_ptr[pair + 1] - words.token_ptr[pair])
     return TokenRanges(pair_ptr, words.word[pair], token_ptr)

@@ -111,7 +111,10 @@ def swept_by(
 
 
 def draw_eta(n_wk: I32, n_k: I64, eta: float, rng: np.random.Generator) -> float:
-    """Draw eta; the prior is on its total n_words eta, the concentration of a topic's words."""
+    """Draw eta; the prior is on its total n_words eta, the concentration of a topic's words.
+
+    n_wk: int32 [n_words, n_topics]. n_k: int64 [n_topics], tokens of each topic.
+    """
     n_words = len(n_wk)
     n_tables = kernels.count_tables(n_wk, eta, rng)
     total = draw_concentration(eta * n_words, n_tables, n_k, CONCENTRATION_PRIOR, rng)
@@ -127,8 +130,9 @@ def miscounted(
 ) -> str | None:
     """Return which counts of a draw are not those of its tokens, None where all are.
 
-    seeds: tokens besides, in n_wk alone; topics: those of their names. recounted: the task of a
-    piece that tells whether its n_dk is that of z, and its n_wk; None: every token has a topic.
+    seeds: tokens besides, in n_wk alone; topics: int64 [n_names], those of their names. recounted:
+    the task of a piece that tells whether its n_dk is that of z, and its n_wk; None: every token
+    has a topic.
     """
     n_wk = np.zeros((n_words, len(state.n_k)), np.int32)
     for same, part in state.local.ask(recounted or _recounted, n_wk.shape):

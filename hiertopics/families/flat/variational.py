@@ -261,7 +261,7 @@ def prior_of_blocks(pseudo_counts: PseudoCounts, data: Data) -> Callable[[int, i
 def sweep_block(
     piece: HasCells, local: Any, block: BlockInput
 ) -> tuple[Any, tuple[tuple[Table, ...], F64]]:
-    """Sweep a block; answer with the move of the topic totals."""
+    """Sweep a block; answer with the move of the topic totals, float64 [n_topics]."""
     return _swept(kernels.sweep_block, piece, local, block)
 
 
@@ -404,7 +404,10 @@ def _spread_by(
 
 
 def seen_totals(state: Responsibilities) -> F64:
-    """Return the sum over documents of the indicators that a sweep left, and drop these."""
+    """Return the sum over documents of the indicators that a sweep left, and drop these.
+
+    float64 [n_topics].
+    """
     return np.sum(state.local.step(_seen_totals, None), axis=0)
 
 

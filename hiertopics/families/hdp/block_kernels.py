@@ -178,7 +178,11 @@ def begin_lists(
     places: Topics,
     tokens: I64,
 ) -> None:
-    """Make the lists of documents ``first`` to ``last``, topics in order of occurrence."""
+    """Make the lists of documents ``first`` to below ``last``, topics in order of occurrence.
+
+    doc_ptr: [n_docs + 1]. z: the topic of each token. start, length, tokens: [n_docs of a block].
+    topics, counts: the entries of all lists. places: [n_docs of a block * n_topics].
+    """
     places[: (last - first) * n_topics] = 0
     room = 0
     for doc in range(first, last):
@@ -405,7 +409,10 @@ def note_count(topic: Int, count: Int, output: SweepOutput) -> None:
 
 @kernel()
 def note_topics(doc_ptr: I64, z: SlotTopics, n_topics: int, output: SweepOutput) -> None:
-    """Add the counts n_dk of all documents of a piece to ``SweepOutput``, from their topics."""
+    """Add the counts n_dk of all documents of a piece to ``SweepOutput``, from their topics.
+
+    doc_ptr: int64 [n_docs + 1]. z: [n_tokens].
+    """
     counts = np.zeros(n_topics, np.int64)
     for doc in range(len(doc_ptr) - 1):
         begin, end = doc_ptr[doc] - doc_ptr[0], doc_ptr[doc + 1] - doc_ptr[0]
@@ -437,7 +444,7 @@ def add_changes(cells: I64, amounts: I32, n_wk: I32, n_k: I64) -> None:
 
 @kernel()
 def add_amounts(cells: I64, amounts: I32, table: I32) -> None:
-    """Add amounts to the cells of a table."""
+    """Add amounts [n] to the cells [n] of a flat table, places of which the cells are."""
     for i in range(len(cells)):
         table[cells[i]] += amounts[i]
 

@@ -193,7 +193,7 @@ def _part(piece: Piece, first: int, last: int) -> Piece:
 
 
 def room_of(lengths: Ints, n_topics: int) -> I64:
-    """Return the entries that the list of a document of each length has room for."""
+    """Return the entries that the list of a document of each length [n] has room for: int64 [n]."""
     longest = np.minimum(lengths, n_topics)
     return np.asarray(-(-longest // LANES) * LANES, dtype=np.int64)
 
@@ -208,7 +208,11 @@ def _blocks(lengths: I64, n_topics: int, block_bytes: int) -> I64:
 
 @kernel()
 def lay_block(bounds: I64, words: I32, counts: I32, n_words: int) -> tuple[I32, I32, U16, U8]:
-    """Return word, n_pairs, doc and n_tokens of a block of documents that are given by rows."""
+    """Return word, n_pairs, doc and n_tokens of a block of documents that are given by rows.
+
+    bounds: int64 [n_docs + 1]. words, counts: int32 [n_pairs]. word, n_pairs: [n_entries]. doc,
+    n_tokens: [n_pairs], those of more than ``LONGEST`` tokens in parts.
+    """
     by_word = np.zeros(n_words + 1, np.int64)
     for pair in range(len(words)):
         by_word[words[pair] + 1] += (counts[pair] + LONGEST - 1) // LONGEST

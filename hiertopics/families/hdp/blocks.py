@@ -138,7 +138,10 @@ def weigh_documents(piece: Piece, local: Local, message: tuple[ThetaPlan, int]) 
 
 
 def count_cells(piece: Piece, local: Local, n_topics: int) -> tuple[I64, I64]:
-    """Return how often each count occurs among the n_dk of each topic (histogram, large)."""
+    """Return how often each count occurs among the n_dk of each topic (histogram, large).
+
+    Both as in ``SweepOutput``, int64.
+    """
     found = _found(n_topics, len(local.z), 0)
     kernels.note_topics(piece.doc_ptr, local.z, n_topics, found)
     return found.histogram, found.large[: found.n_large[0]]

@@ -68,7 +68,10 @@ def is_due(iteration: int, plan: BurstPlan | Repeats) -> bool:
 
 
 def choose_aside(data: HasDocuments, n_docs: int, context: Context) -> I64:
-    """Return at most ``n_docs`` documents to be put aside, int64 ascending, drawn by the seed."""
+    """Return at most ``n_docs`` documents to be put aside, drawn by the seed.
+
+    int64 [n], ascending.
+    """
     able = np.flatnonzero(data.doc_lengths >= SHORTEST)
     rng = replace(context, iteration=0).rng("bursts aside")
     return np.sort(rng.permutation(able)[:n_docs])
@@ -77,7 +80,7 @@ def choose_aside(data: HasDocuments, n_docs: int, context: Context) -> I64:
 def parted(words: I32, counts: I64, doc: int, context: Context) -> AsideDocument:
     """Return document ``doc`` in two parts, the same throughout a fit.
 
-    counts: tokens of each of its words.
+    words: int32 [n_words of it]. counts: int64, tokens of each of these.
     """
     rng = replace(context, iteration=0).rng("bursts parted", doc)
     tokens = np.repeat(np.arange(len(counts)), counts)
@@ -101,7 +104,10 @@ def place(part: AsideDocument, phi: Floats, doc_prior: Floats, seating: TableRul
 
 
 def from_aside(docs: I64, data: Data, means: MeanTables, place: Place, context: Context) -> float:
-    """Return the b that best predicts the tokens kept back of documents that are put aside."""
+    """Return the b that best predicts the tokens kept back of documents that are put aside.
+
+    docs: int64 [n].
+    """
     parts = [parted(*_pairs(data, doc), doc, context) for doc in docs.tolist()]
     value_under = likelihood(parts, context.map(place, parts))
     return search(lambda _: value_under(means), (means.discount,)).process.concentration
@@ -118,7 +124,7 @@ def likelihood(
 ) -> Callable[[MeanTables], Callable[[float], float]]:
     """Return the log chance of all tokens kept back: of the means of a discount, then of b.
 
-    chances: p_w of the words of each document.
+    In nats. chances: float64 [n_words of it] for each document, p_w of its words.
     """
     seen = [part.seen > 0 for part in parts]
     starts = ends_of([int(each.sum()) for each in seen])
@@ -169,7 +175,10 @@ def mode_of_concentration(tables: F64, lengths: F64, discount: float) -> float:
 
 
 def slope_of(b: float, tables: F64, lengths: F64, discount: float) -> float:
-    """Return dl/db of equation (4): sums over tables and tokens but the first of each document."""
+    """Return dl/db of equation (4): sums over tables and tokens but the first of each document.
+
+    tables, lengths: float64 [n_docs], of documents with tokens.
+    """
     if discount == 0.0:
         opened = (tables - 1.0) / b
     else:

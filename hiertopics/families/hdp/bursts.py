@@ -319,7 +319,10 @@ def log_likelihood(
 
 
 def evenly(docs: I64, piece: HasCells, most: int) -> I64:
-    """Return evenly spaced documents, as many as keep their marginal within ``most`` terms."""
+    """Return evenly spaced ones of ``docs``, as many as keep their marginal within ``most`` terms.
+
+    docs: int64 [n], documents of the piece.
+    """
     cells = piece.cells
     repeated = np.concatenate([[0.0], np.cumsum(np.where(cells.tokens > 1, cells.tokens, 0))])
     work = (repeated[cells.cuts[docs, -1]] - repeated[cells.cuts[docs, 0]]) ** 2

@@ -221,7 +221,7 @@ def sized(state: Any, data: Data) -> Data:
 
 
 def take_out(state: Any, data: Data, docs: I64) -> None:
-    """Leave documents without tables and counts."""
+    """Leave documents, int64 [n] and ascending, without tables and counts."""
     bounds = data.cells.doc_bounds
     of_pieces = np.split(docs, np.searchsorted(docs, bounds[1:-1]))
     messages = [own - first for own, first in zip(of_pieces, bounds, strict=False)]
@@ -245,13 +245,16 @@ class ReturnInput(NamedTuple):
 
 
 def aside_in(piece: HasCells, local: Any) -> I64:
-    """Return the documents of a piece that are put aside."""
+    """Return the documents of a piece that are put aside: int64 [n], ascending, from 0."""
     tables, cuts = _tables_of_documents(piece, local, None), piece.cells.cuts
     return np.flatnonzero((tables == 0) & (cuts[:, -1] > cuts[:, 0]))
 
 
 def folded(piece: HasCells, doc: int, return_input: ReturnInput) -> tuple[slice, Floats, F64]:
-    """Return where the pairs of a document are, its q(z) and its tables, topics held."""
+    """Return where the pairs of a document are, its q(z) and its tables, topics held.
+
+    q(z): [n_pairs, n_topics]. tables: float64 [n_pairs].
+    """
     own = slice(int(piece.cells.cuts[doc, 0]), int(piece.cells.cuts[doc, -1]))
     words, tokens = piece.cells.word[own], piece.cells.tokens[own].astype(np.float64)
     here = np.arange(len(words), dtype=np.int32)

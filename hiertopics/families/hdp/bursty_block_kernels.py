@@ -67,8 +67,8 @@ def sweep_block(
 ) -> int:
     """Redraw all tables of a block; return how many changed their topic.
 
-    As ``block_kernels.sweep_block``, which see. all_tables: int64, room for the tables of each
-    document of the block.
+    As ``block_kernels.sweep_block``, which see. all_tables: int64 [n_docs], room for the tables of
+    each document of the block.
     """
     first, last = piece.block_doc[block], piece.block_doc[block + 1]
     begin_lists(
@@ -270,7 +270,7 @@ def next_pair(piece: Piece, pair: int, end: int) -> tuple[Int, Int, int]:
 
 @kernel()
 def begin_tokens(piece: Piece, block: int, tokens: I64) -> None:
-    """Write the first token of each document of a block."""
+    """Write the first token of each document of a block to ``tokens``, int64 [n_docs]."""
     first = piece.block_doc[block]
     for doc in range(first, piece.block_doc[block + 1]):
         tokens[doc - first] = piece.doc_ptr[doc] - piece.doc_ptr[0]

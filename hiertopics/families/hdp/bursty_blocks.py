@@ -53,7 +53,7 @@ class TableDrawRule(NamedTuple):
 class InitialSlotTopics(NamedTuple):
     """First topics of a piece's slots, and a key to draw those of the other slots.
 
-    aside: int64, the slots of documents that are put aside, which are empty.
+    aside: int64 [n], the slots of documents that are put aside, which are empty.
     """
 
     topics: SlotTopics

@@ -65,7 +65,10 @@ def init(data: Blocks, settings: Settings, context: Context) -> State:
 
 
 def slots_of(data: Blocks, docs: I64) -> list[I64]:
-    """Return the slots of some documents, by piece; each piece numbers its own from 0."""
+    """Return the slots of some documents, int64 [n] for each piece, which numbers its own from 0.
+
+    docs: int64 [n], ascending.
+    """
     doc_ptr = ends_of(data.doc_lengths)
     own = [np.arange(doc_ptr[doc], doc_ptr[doc + 1]) for doc in docs.tolist()]
     slots, bounds = np.concatenate([np.empty(0, np.int64), *own]), data.bounds["z"]

@@ -203,7 +203,10 @@ def init(data: Data, settings: Settings, context: Context) -> State:
 
 
 def begin_topics(word: I32, n_topics: int, seeds: Seeds, rng: np.random.Generator) -> I32:
-    """Return random topics of tokens whose words are these, those of names for seed words."""
+    """Return random topics of tokens whose words are these, those of names for seed words.
+
+    int32 [n_tokens]; word: int32 [n_tokens].
+    """
     z = rng.integers(n_topics, size=len(word), dtype=np.int32)
     for tokens, topics in seeds.homes(word):
         z[tokens] = np.resize(topics, len(tokens))
@@ -211,7 +214,10 @@ def begin_topics(word: I32, n_topics: int, seeds: Seeds, rng: np.random.Generato
 
 
 def begun(local: Pieces[Any, Any], n_wk: I32, seeds: Seeds, model: Model) -> State:
-    """Return a draw of topics of tokens, whose counts are n_wk, and the config's values."""
+    """Return a draw of topics of tokens, whose counts are n_wk, and the config's values.
+
+    n_wk: int32 [n_words, n_topics]; seed words are added to it.
+    """
     n_k = n_wk.sum(axis=0, dtype=np.int64)
     seeds.add_to(n_wk)
     return State(

@@ -61,7 +61,7 @@ def put_aside(data: Data, z: I32, repeats: Repeats, context: Context) -> int:
 
 
 def pairs_of(data: Data, doc: int) -> tuple[I32, I64]:
-    """Return the words of a document, ascending, and the tokens of each."""
+    """Return the words of a document, int32 [n], ascending, and the tokens of each, int64 [n]."""
     own = data.cells.word[data.cells.cuts[doc, 0] : data.cells.cuts[doc, -1]]
     words, counts = np.unique(own, return_counts=True)
     return words, counts.astype(np.int64)
@@ -72,7 +72,7 @@ def learn(
 ) -> PitmanYor:
     """Return the a and b that best predict the kept-back tokens of documents that are put aside.
 
-    pairs: words and tokens of each document.
+    docs: int64 [n]. pairs: words and tokens of each document.
     """
     parts = [
         burst_learning.parted(*pair, doc, context)
@@ -105,7 +105,7 @@ def seats_for(
 ) -> list[JoiningDocument]:
     """Return documents with a table for each token, whose topics are drawn where these place it.
 
-    pairs: words and tokens of each document.
+    docs: int64 [n]. pairs: words and tokens of each document.
     """
     counts = np.unique(np.concatenate([counts for _, counts in pairs]))
     seating = TableRule(mean_tables(counts, held.process.discount), held.process.concentration)

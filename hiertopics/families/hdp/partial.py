@@ -82,7 +82,7 @@ LEAST_REST = 1e-12
 
 
 def no_topics() -> F32:
-    """Return topics of no words: none are held."""
+    """Return topics of no words, float32 [0, 0]: none are held."""
     return np.zeros((0, 0), np.float32)
 
 
@@ -123,7 +123,7 @@ def begun(
 ) -> State:
     """Return the state of first topics, and the start's other values.
 
-    unseen: int64, documents that a start from topics does not see.
+    unseen: int64 [n], documents that a start from topics does not see.
     """
     n_topics = settings.model.truncation
     n_wk, n_k = _counted(local, data, n_topics)
@@ -411,7 +411,7 @@ def from_topics(
     """Return the result of a short run, with its largest topics on the first sticks.
 
     Topics are numbered along the sticks; with seed words, whose topics have numbers, as in the run.
-    unseen: int64, documents that have no part in the run.
+    unseen: int64 [n], documents that have no part in the run.
     """
     corpus = _sample(data, ROOM // settings.model.truncation, context.rng("sample"), unseen)
     schedule = SettingsOf(settings.model, PosteriorInference(hold=settings.inference.hold))

@@ -53,7 +53,10 @@ def step(
 
 
 def gather(state: State, seen_wk: Floats) -> PointStats:
-    """Return the sums for the global step from the indicators that a sweep noted (26, 32)."""
+    """Return the sums for the global step from the indicators that a sweep noted (26, 32).
+
+    seen_wk: [n_words, n_topics].
+    """
     return PointStats(variational.seen_totals(state), seen_wk.sum(axis=1).astype(np.float64))
 
 

@@ -229,7 +229,10 @@ def global_step(
     settings: Settings,
     exp: Callable[[F64], F64] = np.exp,
 ) -> None:
-    """Refit q of alpha, word mass, sticks, gamma and tau (theory/hdp 5.2)."""
+    """Refit q of alpha, word mass, sticks, gamma and tau (theory/hdp 5.2).
+
+    exp: the exponential of float64 [n].
+    """
     state.n_tables = stats.doc_tables
     hold = settings.inference.hold
     if "alpha" not in hold:

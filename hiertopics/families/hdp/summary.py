@@ -62,8 +62,8 @@ class ThetaPlan(NamedTuple):
 class TopicTheta(NamedTuple):
     """Theta of some documents.
 
-    n_docs: int64, in how many documents each column has at least a token's share. dropped: float64,
-    what they give each dropped topic.
+    n_docs: int64 [n_columns], in how many documents each column has at least a token's share.
+    dropped: float64 [n_dropped], what they give each dropped topic.
     """
 
     theta: RowEntries
@@ -72,7 +72,7 @@ class TopicTheta(NamedTuple):
 
 
 def planned(topics: TopicsBySize, doc_prior: F64, n_docs: int) -> ThetaPlan:
-    """Return the plan for n documents."""
+    """Return the plan for n documents; doc_prior: float64 [n_topics]."""
     n_columns = len(topics.live) + (len(topics.dropped) > 0)
     return ThetaPlan(topics, doc_prior, n_docs * n_columns <= MOST_ENTRIES)
 
@@ -166,9 +166,10 @@ def summarise_counts(
 ) -> Summary:
     """Return live topics, largest first, as roots; the others as one row outside.
 
-    n_wk: expected counts. The row outside is the mean of the dropped topics, weighted by their mass
-    in theta, so that theta @ phi keeps every document's whole predictive distribution. Where only
-    a part of theta is stored, it is the mean of all topics under the documents' prior.
+    n_wk: expected counts [n_words, n_topics]. word_prior: float64 [n_words]. The row outside is the
+    mean of the dropped topics, weighted by their mass in theta, so that theta @ phi keeps every
+    document's whole predictive distribution. Where only a part of theta is stored, it is the mean
+    of all topics under the documents' prior.
     """
     topics, doc_prior = plan.topics, plan.doc_prior
     phi = word_probabilities(n_wk, word_prior).T
@@ -205,7 +206,7 @@ def _with_theta(
 def summarise_tokens(
     parts: Sequence[TopicTheta], plan: ThetaPlan, n_wk: I32, word_prior: F64, room: Room
 ) -> Summary:
-    """Return the result of ``summarise_counts`` for whole counts.
+    """Return the result of ``summarise_counts`` for whole counts, int32 [n_words, n_topics].
 
     Topics without tokens are all alike: the prior. Where only a part of theta is stored, the row
     outside is the mean of all topics under the documents' prior.

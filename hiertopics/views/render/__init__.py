@@ -73,7 +73,10 @@ class View(NamedTuple):
         return found if self.root == ROOT else [self.root]
 
     def children(self, tree: Tree, node: int) -> I64:
-        """Return the children of ``node`` (-1: the roots) that are shown, largest first."""
+        """Return the children of ``node`` (-1: the roots) that are shown, largest first.
+
+        int64 [n].
+        """
         children = tree.children(node)
         shown = tree.branch_docs[children] >= self.min_docs
         if self.labels:

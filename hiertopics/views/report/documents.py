@@ -97,13 +97,14 @@ class Shares(NamedTuple):
         return sparse.csr_array(self.own @ self.above[:, places])
 
     def of(self, docs: I64 | slice) -> Shares:
-        """Return the shares of some documents."""
+        """Return the shares of some documents, int64 [n] or a slice."""
         return Shares(sparse.csr_array(self.own[docs]), self.above, self.home[docs])
 
     def of_words(self, lengths: I64 | None) -> Shares:
         """Return the shares to be counted: documents without words have none, and no home.
 
-        Their own are those of the prior alone. lengths: words of each document; None: all count.
+        Their own are those of the prior alone. lengths: int64 [n_docs], words of each document;
+        None: all count.
         """
         if lengths is None or (lengths > 0).all():
             return self
@@ -172,7 +173,10 @@ def _upwards(layout: Layout) -> sparse.csr_array:
 
 
 def leading(shares: Shares, n_docs: int) -> I64:
-    """Return the documents that are among the ``n_docs`` first ones of any node, ascending."""
+    """Return the documents that are among the ``n_docs`` first ones of any node.
+
+    int64 [n], ascending.
+    """
     found = np.zeros(shares.own.shape[0], dtype=bool)
     for first in range(0, shares.own.shape[1], COLUMNS):
         below = sparse.csc_array(shares.below(slice(first, first + COLUMNS)))
@@ -183,7 +187,10 @@ def leading(shares: Shares, n_docs: int) -> I64:
 
 
 class ShareEntries(NamedTuple):
-    """The shares that are kept, flat: how many of each document, places, whole shares."""
+    """The shares that are kept, flat: how many of each document, places, whole shares.
+
+    n: [n_docs]. place, share: [n.sum()].
+    """
 
     n: I64
     place: I64
@@ -260,7 +267,8 @@ def _rest_of_block(
 class Contents(NamedTuple):
     """The words of documents, flat: how many of each document, ids, how often, whose topic.
 
-    topic: which of the document's entries (``ShareEntries``) the word most probably comes from.
+    n: [n_docs]. word, times, topic: [n.sum()]. topic: which of the document's entries
+    (``ShareEntries``) the word most probably comes from.
     """
 
     n: I64
@@ -277,7 +285,11 @@ def contents_of(
     docs: I64,
     most: int,
 ) -> Contents:
-    """Return the ``most`` most frequent words of some documents, each with its topic."""
+    """Return the ``most`` most frequent words of some documents, each with its topic.
+
+    counts: CSR, a row for each document of the corpus. docs: int64 [n_docs], the rows; entries:
+    those of these documents.
+    """
     first = ends_of(entries.n)
     parts = []
     for start in range(0, len(docs), BLOCK):
@@ -335,9 +347,9 @@ def columns_part(
 ) -> list[dict[str, Any]]:
     """Return a record per column: its values, how often each occurs, and counts by node.
 
-    Dates count by their months or years. home: of each document, the place of its node, -1 for
-    none. A document counts at that node and at all above it. kept: the documents whose own values
-    the record holds, too.
+    Dates count by their months or years. home: int64 [n_docs], the place of each document's node,
+    -1 for none. A document counts at that node and at all above it. kept: int64 [n], the documents
+    whose own values the record holds, too.
     """
     found = [_column(name, one, home, layout, kept) for name, one in tags.items()]
     same = same_times({one["name"]: tags[one["name"]] for one in found if one["ordered"]})

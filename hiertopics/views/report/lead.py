@@ -90,7 +90,10 @@ def lead_text(pieces: Sequence[Piece], called: Sequence[str]) -> str:
 
 
 def branches_of(layout: Layout) -> I64:
-    """Return the places of the branches: below a single root, or the roots of a forest."""
+    """Return the places of the branches: below a single root, or the roots of a forest.
+
+    int64 [n], ascending.
+    """
     roots = np.flatnonzero(layout.parent == ROOT)
     below = np.flatnonzero(layout.parent == roots[0]) if len(roots) == 1 else roots
     return below if len(below) else roots

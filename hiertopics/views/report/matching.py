@@ -58,8 +58,8 @@ def comparison_part(
     """Return the part ``comparison``: the other run's card and topics, matches, and moves.
 
     other_shares: None where the documents are others, so that none of them can move. ranked: the
-    other tree, whole, its words in the order that topics are called by. kept: the documents whose
-    own place in the other run is held, too.
+    other tree, whole, its words in the order that topics are called by. kept: int64 [n], the
+    documents whose own place in the other run is held, too.
     """
     pairs, affinity = paired(
         TreeNodes(tree, layout.rows, run.vocab),
@@ -97,6 +97,7 @@ def comparison_part(
 def paired(mine: TreeNodes, theirs: TreeNodes) -> tuple[list[tuple[int, int]], F64]:
     """Return the pairs of topics that are most alike, by place, and the affinity of each two.
 
+    float64 [n_mine, n_theirs], from 0 to 1.
     Topics of words are compared by the words at or below them: of an inner node the words at the
     node itself may be few.
     """

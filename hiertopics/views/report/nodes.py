@@ -45,7 +45,7 @@ class NodeColumn(NamedTuple):
 
 
 def columns_of(tree: Tree, rows: I64) -> dict[str, list[Any]]:
-    """Return the columns that have a meaning for a tree, by name."""
+    """Return the columns that have a meaning for a tree, by name; rows: int64 [n], the nodes."""
     values = {column.name: column.values(tree, rows) for column in NODE_COLUMNS}
     return {name: column for name, column in values.items() if column is not None}
 
@@ -67,12 +67,12 @@ def facts_part(columns: dict[str, list[Any]], tokens: str) -> list[dict[str, Any
 
 
 def rounded(values: F64, digits: int) -> list[float]:
-    """Return numbers with n decimals; whole numbers in their shortest form."""
+    """Return numbers [n] with so many decimals; whole numbers in their shortest form."""
     return [_shortest(value) for value in np.round(values, digits).tolist()]
 
 
 def shortened(values: F64, digits: int = 4) -> list[float]:
-    """Return numbers with n significant digits."""
+    """Return numbers [n] with so many significant digits."""
     return [_shortest(float(f"{value:.{digits}g}")) for value in values.tolist()]
 
 

@@ -90,6 +90,7 @@ def branch_words_of(
 ) -> tuple[list[I64], list[F64]]:
     """Return the words of each branch, chosen as by ``words_of``, and their share of its tokens.
 
+    For each place int64 [n] and float64 [n]. background: as ``words_of`` takes it.
     Of leaves and of vectors none: what is at a leaf is all that it has.
     """
     ids, values = [_NONE] * len(layout.rows), [np.empty(0)] * len(layout.rows)
@@ -107,7 +108,10 @@ def branch_words_of(
 
 
 def telling_words(tree: Tree, node: int, n_words: int) -> I64:
-    """Return the words that tell a node of a tree of words from its parent and siblings."""
+    """Return the words that tell a node of a tree of words from its parent and siblings.
+
+    int64 [at most n_words], the most telling one first.
+    """
     layout = lay_out(tree)
     own = _own_words(tree, node, _tokens_below(tree)[node], n_words)
     return _telling(tree, layout, int(layout.place[node]), own)[:n_words]
@@ -180,8 +184,9 @@ def _telling(tree: Tree, layout: Layout, place: int, own: I64) -> I64:
 
 
 def node_part(tree: Tree, layout: Layout, words: TopWords, ids: Sequence[I64]) -> dict[str, Any]:
-    """Return the columns of the part ``nodes``; ids: each node's words as the report numbers them.
+    """Return the columns of the part ``nodes``.
 
+    ids: int64 [n] for each node, its words as the report numbers them.
     See docs/report.md for what each column holds.
     """
     return {
