@@ -128,7 +128,7 @@ def draw_group_weights(
 
 @kernel()
 def normalise(log_row: F64) -> None:
-    """Subtract the log of the sum of exponentials from a row, in place."""
+    """Subtract the log of the sum of exponentials from a row, float64 [n], in place."""
     largest = log_row.max()
     total = 0.0
     for value in log_row:

@@ -175,7 +175,7 @@ def parent_tags(corpus: Corpus, parents: str) -> Tags | None:
 def link_parents(tags: Tags | None, n_docs: int) -> tuple[Parents, I64]:
     """Return the links of documents, and the tag column of each linked group.
 
-    Without tags no document has a parent.
+    The columns: int64 [n_groups], ascending. Without tags no document has a parent.
     """
     if tags is None:
         none, empty = np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32)
@@ -189,7 +189,10 @@ def link_parents(tags: Tags | None, n_docs: int) -> tuple[Parents, I64]:
 
 
 def linked(ptr: Ints, group: Ints, doc: Ints, n_groups: int) -> Parents:
-    """Return links with the given groups and documents, and their transpose."""
+    """Return links with the given groups and documents, and their transpose.
+
+    ptr: [n_docs + 1]. group, doc: [n_links], those of each document side by side.
+    """
     by_group = np.argsort(group, kind="stable")
     sizes = np.bincount(group, minlength=n_groups)
     return Parents(

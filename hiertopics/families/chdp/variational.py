@@ -207,7 +207,10 @@ def _settle(piece: Piece, local: Local, _: None) -> tuple[Local, None]:
 
 
 def prior_rows(piece: Piece, local: Local, given: tuple[Weights, float]) -> Floats:
-    """Return the pseudo-counts of a piece's documents, a row for each: weights and alpha_doc."""
+    """Return the pseudo-counts of a piece's documents: weights and alpha_doc.
+
+    [n_docs, n_topics].
+    """
     weights, alpha_doc = given
     rows = np.empty_like(local.n_dk)
     own = weights.with_shares(piece, local.share)
@@ -297,7 +300,7 @@ def global_step(
 ) -> None:
     """Refit tables, their split over parents, sticks and concentrations (theory/chdp 5.3).
 
-    seen_wk: the sweep's indicators of words.
+    seen_wk: the sweep's indicators of words, [n_words, n_topics].
     """
     model, inference = settings.model, settings.inference
     evenly = iteration <= inference.hyper_start + EVEN_ITERATIONS

@@ -53,7 +53,7 @@ class VectorTreeDraft:
         return [child for child, above in enumerate(self.parent) if above == node]
 
     def docs(self, node: int) -> I64:
-        """Return the rows in slots at or below ``node``."""
+        """Return the rows in slots at or below ``node``: int64 [n], ascending."""
         inside = [other for other in self.live if node in self.path(other)]
         return np.flatnonzero(np.isin(self.slot, inside))
 
@@ -66,7 +66,7 @@ class VectorTreeDraft:
     def take_out(self, node: int, slot: I64 | None = None) -> None:
         """Take out ``node``, and the ancestors that are left with neither children nor rows.
 
-        slot: where the rows in its own slot go; None: to its parent's slot.
+        slot: int64 [n_docs], where the rows in its own slot go; None: to its parent's slot.
         """
         above = self.parent[node]
         mine = self.slot == node
@@ -76,7 +76,10 @@ class VectorTreeDraft:
             self.take_out(above)
 
     def residual(self, rows: F64, path: list[int]) -> F64:
-        """Return the part of rows that the axes of the nodes ``path`` do not explain."""
+        """Return the part of rows that the axes of the nodes ``path`` do not explain.
+
+        float64 [n, n_columns], as ``rows``.
+        """
         if not path:
             return rows
         basis, _ = np.linalg.qr(np.column_stack([self.axes[node] for node in path]))
@@ -96,13 +99,19 @@ class VectorTreeDraft:
 
 
 def leading_axis(rows: F64) -> F64:
-    """Return the first principal axis of the second moments, as long as the spread along it."""
+    """Return the first principal axis of the second moments, as long as the spread along it.
+
+    float64 [n_columns]; rows: float64 [n, n_columns].
+    """
     strength, axes = np.linalg.eigh(rows.T @ rows / len(rows))
     return np.asarray(axes[:, -1] * np.sqrt(max(strength[-1], 0.0)))
 
 
 def draft_of(state: State, rows: F64, slot: I64) -> VectorTreeDraft:
-    """Return a draft of the tree as it is; rows: as they were read."""
+    """Return a draft of the tree as it is.
+
+    rows: float64 [n_docs, n_columns], as they were read. slot: int64 [n_docs], that of each row.
+    """
     return VectorTreeDraft(
         state.parent.tolist(), list(state.mean), slot, rows - state.mu, state.depth
     )

@@ -69,7 +69,7 @@ def project(row: F64, given: VectorGlobals, onto: F64) -> float:
 
 @kernel()
 def softmax(scores: F64) -> float:
-    """Turn log scores into probabilities in place; return the log of their sum."""
+    """Turn log scores, float64 [n], into probabilities in place; return the log of their sum."""
     largest = scores[0]
     for slot in range(1, scores.shape[0]):
         largest = max(largest, scores[slot])
@@ -86,7 +86,7 @@ def softmax(scores: F64) -> float:
 def weigh(onto: F64, length: float, given: VectorGlobals, scores: F64) -> None:
     """Set ``scores`` to log S of slots, coordinates at their best in each.
 
-    onto, length: from ``project``.
+    onto, length: from ``project``. scores: float64 [n_slots].
     """
     n_slots, depth = given.path.shape
     for slot in range(n_slots):
@@ -108,7 +108,10 @@ def weigh(onto: F64, length: float, given: VectorGlobals, scores: F64) -> None:
 
 @kernel()
 def structured_step(rows: F64, first: int, last: int, given: VectorGlobals, sums: RowSums) -> float:
-    """Add up rows ``first`` to ``last``; return their share of the bound."""
+    """Add up rows ``first`` to below ``last``; return their share of the bound, in nats.
+
+    rows: float64 [n_docs, n_columns].
+    """
     n_slots, depth = given.path.shape
     onto, chances = np.empty(given.axes.shape[1]), np.empty(n_slots)
     mean, weighted = np.empty(depth), np.empty(onto.shape[0])
@@ -184,7 +187,7 @@ class RowScratch(NamedTuple):
 
 @kernel()
 def invert(matrix: F64) -> float:
-    """Invert a symmetric positive definite matrix in place; return log of its determinant."""
+    """Invert a symmetric positive definite matrix [n, n] in place; return its log determinant."""
     size = matrix.shape[0]
     log_determinant = 0.0
     for pivot in range(size):
@@ -217,7 +220,7 @@ def scratch_for(n_nodes: int, depth: int) -> RowScratch:
 
 @kernel()
 def place(chances: F64, given: VectorGlobals, scratch: RowScratch) -> float:
-    """Set mean and cover of a row's coordinates to their best given q of slots.
+    """Set mean and cover of a row's coordinates to their best given q of slots, [n_slots].
 
     ``scratch.onto`` is from ``project``; ``passing`` becomes the nodes' marginals. Returns KL of
     the coordinates.
@@ -273,7 +276,8 @@ def meanfield_step(
 ) -> float:
     """Settle rows ``first`` to ``last`` in some rounds and add them up.
 
-    Returns their share of the bound before that, coordinates at their best given ``chances``.
+    Returns their share of the bound before that, in nats, coordinates at their best given
+    ``chances``. rows: float64 [n_docs, n_columns]. chances: float64 [n_docs, n_slots].
     """
     depth = given.path.shape[1]
     scratch = scratch_for(given.axes.shape[1], depth)

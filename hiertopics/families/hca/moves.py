@@ -80,7 +80,10 @@ def round_of_moves(
 
 
 def prune(draft: VectorTreeDraft, chances: F64) -> int:
-    """Take out the leaves that hold next to no row; return how many."""
+    """Take out the leaves that hold next to no row; return how many.
+
+    chances: float64 [n_docs, n_nodes].
+    """
     mass = chances.sum(axis=0)
     rare = [node for node in draft.live if draft.is_leaf(node) and mass[node] < PRUNE_BELOW]
     for node in rare:
@@ -89,7 +92,10 @@ def prune(draft: VectorTreeDraft, chances: F64) -> int:
 
 
 def merge_alike(draft: VectorTreeDraft, chances: F64) -> int:
-    """Merge pairs of paths that have the same rows by cosine; return how many."""
+    """Merge pairs of paths that have the same rows by cosine; return how many.
+
+    chances: float64 [n_docs, n_nodes].
+    """
     leaves = np.array([node for node in draft.live if draft.is_leaf(node)], dtype=np.int64)
     # Siblings stand by weight, but cousins may not.
     lengths = np.sqrt((chances[:, leaves] ** 2).sum(axis=0))

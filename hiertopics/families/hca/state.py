@@ -100,7 +100,7 @@ class State(TreeState):
         return self.noise_a / self.noise_b
 
     def by_node(self, order: I64) -> dict[str, NDArray[Any]]:
-        """Return the vectors of nodes in another order."""
+        """Return the vectors of nodes in another order, int64 [n_nodes]."""
         mean, cov = self.mean[order], self.cov[np.ix_(order, order)]
         return {"mean": np.ascontiguousarray(mean), "cov": np.ascontiguousarray(cov)}
 
@@ -124,7 +124,7 @@ class State(TreeState):
 
 
 def lay_out(rows: F64, n_shards: int) -> Data:
-    """Lay rows out in contiguous shards of about equal size."""
+    """Lay rows, float64 [n_docs, n_columns], out in contiguous shards of about equal size."""
     bounds = np.linspace(0, len(rows), n_shards + 1).astype(np.int64)
     return Data(rows, bounds, rows.sum(axis=0), float((rows**2).sum()))
 
@@ -153,7 +153,7 @@ def in_pieces(kind: type[State], data: Data, context: Context) -> Pieces[DataRow
 def globals_of(state: State, model: Model, log_mass: F64 | None = None) -> VectorGlobals:
     """Return the globals that local steps need under mean field.
 
-    log_mass: of slots, where the sticks do not tell.
+    log_mass: float64 [n_slots], of slots, where the sticks do not tell.
     """
     nodes, n_columns = state.nodes, state.mean.shape[1]
     path, depth = nodes.path, nodes.depth
@@ -243,7 +243,7 @@ def _slot_scores(rows: DataRows, local: Any, message: RowPassMessage) -> F64:
 
 
 def slot_chances(scores: F64) -> F64:
-    """Return q of slots, each row by itself."""
+    """Return q of slots, each row by itself; both float64 [n_docs, n_slots]."""
     chances = scores.copy()
     for row in chances:
         softmax(row)

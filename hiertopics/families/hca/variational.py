@@ -218,7 +218,10 @@ def log_density(tree: Tree, corpus: Vectors, settings: Settings) -> F64:
 
 
 def where(tree: Tree, settings: Settings, scores: F64) -> Posterior:
-    """Return theta and the best paths of rows whose log S of slots these are."""
+    """Return theta and the best paths of rows whose log S of slots are ``scores``.
+
+    scores: float64 [n_docs, n_slots].
+    """
     return _placed(tree.parent[tree.kind == NODE], settings.model.depth, slot_chances(scores))
 
 

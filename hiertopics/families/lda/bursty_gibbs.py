@@ -32,7 +32,10 @@ from hiertopics.numeric.pitman_yor_kernels import Stirling
 
 
 class Data(NamedTuple):
-    """A corpus in tokens, as ``gibbs.Data``, and in cells, with its repeated words."""
+    """A corpus in tokens, as ``gibbs.Data``, and in cells, with its repeated words.
+
+    doc_lengths: int64 [n_docs].
+    """
 
     tokens: Tokens
     doc_lengths: I64

@@ -43,8 +43,8 @@ def draw_eta_from_prior(rng: np.random.Generator) -> float:
 class Tally(NamedTuple):
     """A table of counts as its evidence sees it.
 
-    counts, times: the distinct positive cells and how often each occurs; totals, n_with: the
-    same of the rows' sums. n_columns: width of the table.
+    counts, times: int64 [n], the distinct positive cells and how often each occurs; totals, n_with:
+    the same of the rows' sums. n_columns: width of the table.
     """
 
     counts: I64
@@ -63,7 +63,10 @@ def tally(table: I32) -> Tally:
 
 
 def tallies_of_columns(table: I32) -> list[Tally]:
-    """Return the tally of each column of a table; totals are those of whole rows."""
+    """Return the tally of each column of a table; totals are those of whole rows.
+
+    table: int32 [n_rows, n_columns].
+    """
     totals, n_with = np.unique(table.sum(axis=1, dtype=np.int64), return_counts=True)
     tallies = []
     for column in np.ascontiguousarray(table.T):
@@ -79,7 +82,7 @@ def log_evidence(table: Tally, prior: float) -> float:
 
 
 def log_evidence_of_columns(columns: list[Tally], priors: F64) -> float:
-    """Return the same of a table with these columns under Dir(priors)."""
+    """Return the same of a table with these columns under Dir(priors), float64 [n_columns]."""
     by_cell = sum(_by_cell(*pair) for pair in zip(columns, priors, strict=True))
     return by_cell + _by_row(columns[0], priors.sum())
 

@@ -75,7 +75,8 @@ def nodes_of(parent: I32, depth: int) -> SlotNodes:
 def in_order(parent: Ints, rank: Numbers) -> I64:
     """Return old node ids in the order of the module, siblings by ascending ``rank``.
 
-    parent may name nodes in any order, the root by -1.
+    int64 [n_nodes]. parent: int [n_nodes], may name nodes in any order, the root by -1. rank:
+    [n_nodes].
     """
     children: list[list[int]] = [[] for _ in parent]
     root = -1
@@ -92,14 +93,14 @@ def in_order(parent: Ints, rank: Numbers) -> I64:
 
 
 def renumbered(parent: Ints, order: I64) -> I32:
-    """Return the parents of the nodes ``order`` under their new numbers."""
+    """Return the parents of the nodes ``order``, int64 [n], under their new numbers: int32 [n]."""
     new_id = np.full(len(parent) + 1, -1, dtype=np.int32)  # the last entry serves parent -1
     new_id[order] = np.arange(len(order))
     return new_id[np.asarray(parent)[order]]
 
 
 def subtree_sums(nodes: SlotNodes, per_slot: F64) -> F64:
-    """Add up the last axis over each node's subtree: Q(i) of q(slot)."""
+    """Add up the last axis over each node's subtree: Q(i) of q(slot), float64 [..., n_nodes]."""
     total = np.array(per_slot, dtype=np.float64)
     for level in range(nodes.depth - 1, 0, -1):
         below = slice(nodes.bounds[level], nodes.bounds[level + 1])
@@ -108,14 +109,17 @@ def subtree_sums(nodes: SlotNodes, per_slot: F64) -> F64:
 
 
 class NodeSticks(NamedTuple):
-    """Beta parameters of every node's stick; entry 0, the root's, has no meaning and is 1, 1."""
+    """Beta parameters of every node's stick, float64 [n_nodes].
+
+    Entry 0, the root's, has no meaning and is 1, 1.
+    """
 
     a: F64
     b: F64
 
 
 def fit_sticks(nodes: SlotNodes, slot_mass: F64, gamma: float) -> NodeSticks:
-    """Return the best sticks for the documents' mass in each slot (theory/ncrp 3.5)."""
+    """Return the best sticks for the documents' mass in each slot, [n_nodes] (theory/ncrp 3.5)."""
     passing = subtree_sums(nodes, slot_mass)
     a, b = 1.0 + passing, np.ones(nodes.n_nodes)
     a[0] = 1.0
@@ -143,7 +147,10 @@ def log_series(gamma: float) -> float:
 
 
 def log_masses(nodes: SlotNodes, sticks: NodeSticks, gamma: float) -> F64:
-    """Return LM, the log of the sum over a slot's paths of exp E log p(path) (theory/ncrp 2.3)."""
+    """Return LM, the log of the sum over a slot's paths of exp E log p(path) (theory/ncrp 2.3).
+
+    float64 [n_nodes].
+    """
     both = psi(sticks.a + sticks.b)
     e_log_stick, e_log_rest = psi(sticks.a) - both, psi(sticks.b) - both
     prefix, rest = np.zeros(nodes.n_nodes), np.zeros(nodes.n_nodes)
@@ -155,7 +162,7 @@ def log_masses(nodes: SlotNodes, sticks: NodeSticks, gamma: float) -> F64:
 
 
 def mean_masses(nodes: SlotNodes, sticks: NodeSticks) -> F64:
-    """Return the expected mass of each slot; they sum to 1."""
+    """Return the expected mass of each slot, float64 [n_nodes]; they sum to 1."""
     mean = sticks.a / (sticks.a + sticks.b)
     mass, rest = np.ones(nodes.n_nodes), np.ones(nodes.n_nodes)
     for node in range(1, nodes.n_nodes):
@@ -169,7 +176,7 @@ RARE = 1e-7
 
 
 def sparse_rows(chances: F64) -> sparse.csr_array:
-    """Return chances as CSR without those below ``RARE``, rows summing to 1.
+    """Return chances [n_docs, n_nodes] as CSR without those below ``RARE``, rows summing to 1.
 
     Raises NumericalError where a row has no chance, as of numbers that are not finite.
     """

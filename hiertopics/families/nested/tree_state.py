@@ -84,7 +84,7 @@ class TreeState(ABC):
 
     @abstractmethod
     def by_node(self, order: I64) -> dict[str, NDArray[Any]]:
-        """Return the state's further arrays by node, in another order of nodes."""
+        """Return the state's further arrays by node, in another order of nodes, int64 [n_nodes]."""
 
     def reseated(self, task: Reseat, message: Any) -> Pieces[Any, Any]:
         """Return pieces whose q of slots a task has changed: as they are, where none is kept."""
@@ -101,7 +101,7 @@ class MeanField(TreeState):
 
     @property
     def chances(self) -> F64:
-        """The chances of all documents; of a single piece not a copy."""
+        """The chances of all documents, float64 [n_docs, n_nodes]; of a single piece not a copy."""
         return joined(self.local, "chances")
 
     def reseated(self, task: Reseat, message: Any) -> Pieces[Any, Any]:
@@ -111,7 +111,7 @@ class MeanField(TreeState):
         return found
 
     def in_slots(self, chances: F64) -> Pieces[Any, Any]:
-        """Return pieces of their own, with these chances."""
+        """Return pieces of their own, with these chances, float64 [n_docs, n_nodes]."""
         return having(self.local, chances=chances)
 
 

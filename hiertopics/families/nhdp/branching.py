@@ -172,9 +172,9 @@ def branch_topics(
 ) -> F64:
     """Return the words of branches that several factorisations have in common, rows sum to 1.
 
-    The rows of all factors, each of length 1, and one for each name are gathered in as many
-    clusters by Ward's linkage; a branch is the mean of a cluster. The first are those of the
-    names: of the clusters that have their rows.
+    float64 [n_found, n_words]; counts: CSR [n_docs, n_words]. The rows of all factors, each of
+    length 1, and one for each name are gathered in as many clusters by Ward's linkage; a branch is
+    the mean of a cluster. The first are those of the names: of the clusters that have their rows.
     """
     rarity, n_names = rarities(counts), len(seeds.names)
     # Room for all of them at once: parts beside a copy of them would be twice as large.
@@ -368,5 +368,5 @@ def clusters(rows: F64, n_clusters: int) -> I64:
 
 
 def rounded(distances: F64) -> F64:
-    """Return distances on the grid."""
+    """Return distances, float64 of any shape, on the grid."""
     return np.asarray(np.rint(distances * GRID) / GRID)

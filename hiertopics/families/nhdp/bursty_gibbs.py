@@ -164,7 +164,10 @@ def flaw(state: State, data: Data, settings: Settings) -> str | None:
 def refit_on_tree(
     tree: Tree, theta: sparse.csr_array, corpus: Corpus, settings: Settings, context: Context
 ) -> Summary:
-    """Return the tree after variational sweeps, as ``gibbs`` does; its discount and b are held."""
+    """Return the tree after variational sweeps, as ``gibbs`` does; its discount and b are held.
+
+    theta: float64 CSR [n_docs, n_nodes].
+    """
     model = settings.model
     process = model.burst_process._replace(discount=process_of(tree).discount)
     settings = replace(settings, model=structs.replace(model, burst_process=process))

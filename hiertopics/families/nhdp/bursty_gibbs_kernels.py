@@ -119,7 +119,10 @@ def count_table(
     inverse: F64,
     eta_total: float,
 ) -> None:
-    """Add ``change`` to the tables at a node: of its document, of its word, of all."""
+    """Add ``change`` to the tables at a node: of its document, of its word, of all.
+
+    All rows: [n_nodes].
+    """
     doc_row[node] += change
     word_row[node] += change
     n_k[node] += change
@@ -268,7 +271,10 @@ def seat_document_by_lists(
 
 @kernel()
 def unit_of_shares(nodes: F64) -> float:
-    """Return the factor of all nodes' chances that their shares and factors leave out."""
+    """Return the factor of all nodes' chances that their shares and factors leave out.
+
+    nodes: float64 [n_nodes, n_fields], the root first.
+    """
     stopped, passing = nodes[0, STOPPED], nodes[0, PASSING]
     concentration, stop_a, stop_b = (
         nodes[0, CONCENTRATION],

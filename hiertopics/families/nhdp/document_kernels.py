@@ -23,7 +23,7 @@ STEPS = np.float32(65535)
 
 @kernel()
 def unpack(kept: StoredResponsibilities, row: Floats) -> None:
-    """Write the stored responsibilities to ``row``."""
+    """Write the stored responsibilities [n] to ``row`` [n]."""
     rooted = kept.itemsize == 2
     kind = row.dtype.type
     scale = kind(1) / kind(STEPS) if rooted else kind(1)
@@ -34,7 +34,7 @@ def unpack(kept: StoredResponsibilities, row: Floats) -> None:
 
 @kernel()
 def pack(row: Floats, kept: StoredResponsibilities) -> None:
-    """Store a row of responsibilities, all at least 0."""
+    """Store a row [n] of responsibilities, all at least 0, in ``kept`` [n]."""
     kind = row.dtype.type
     if kept.itemsize == 2:
         for at in range(len(kept)):
@@ -235,7 +235,7 @@ def _keep(
 
 
 def count_words(cells: Cells, word_shard: int, local: Local, n_wk: Floats) -> None:
-    """Add a block's pairs to n_wk, which the caller has set to zero."""
+    """Add a block's pairs to n_wk [n_words, n_nodes], which the caller has set to zero."""
     _count_words(cells, word_shard, local, n_wk, np.empty(n_wk.shape[1], n_wk.dtype))
 
 
@@ -363,7 +363,10 @@ def fold_in(
 
 @kernel()
 def add_up(row: F64, first: I64, total: F64) -> None:
-    """Write to ``total`` the sums of ``row`` at and below each node, nodes breadth first."""
+    """Write to ``total`` the sums of ``row`` at and below each node, nodes breadth first.
+
+    Both [n_nodes]. first: int64 [n_nodes + 1], the first child of each node.
+    """
     for back in range(len(row)):
         node = len(row) - 1 - back
         here = row[node]

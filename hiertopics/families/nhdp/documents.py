@@ -161,7 +161,10 @@ def seating_at(data: Data) -> TableRule | None:
 
 
 def tables_of_pieces(tables: Floats | None, data: Data) -> list[Any]:
-    """Return the tables of each piece's pairs, None for each where there are none."""
+    """Return the tables of each piece's pairs, None for each where there are none.
+
+    tables: [n_pairs], in the order of the cells.
+    """
     if tables is None:
         return [None] * data.cells.n_shards
     return np.split(tables, data.cell_bounds[1:-1])
@@ -195,7 +198,7 @@ def seat_documents(
 ) -> None:
     """Write the tables of documents ``first`` to ``last`` at held mixtures (theory/bursts 2).
 
-    chances: p_w of their pairs.
+    chances: float64, p_w of their pairs. tables: [n_pairs] of the piece.
     """
     cuts = piece.cells.cuts
     starts = np.append(cuts[first:last, 0], cuts[last - 1, -1])

@@ -162,7 +162,10 @@ def topics_together(
     context: Context,
     dtype: DTypeLike,
 ) -> tuple[FlatTopics[F64], I64]:
-    """Return topics that begin within branches and are then swept together, and their branches."""
+    """Return topics that begin within branches and are then swept together, and their branches.
+
+    branch: int64 [n_pairs], the branch of each pair. The branches of topics: int64 [n_topics].
+    """
     n_inside, n_joint = iterations_within(data, settings)
     work = work_within(len(np.unique(branch)), data, settings)
     within, together = stages(context, work[:2])
@@ -239,7 +242,10 @@ ASIDE = -1
 
 
 def seen_in_parts(branch: I64, data: Data, context: Context) -> I64:
-    """Return the branches of pairs, those of documents that are put aside apart."""
+    """Return the branches of pairs, those of documents that are put aside apart.
+
+    int64 [n_pairs], as ``branch``.
+    """
     if data.bursts is None or not data.bursts.n_aside:
         return branch
     docs = burst_learning.choose_aside(data, data.bursts.n_aside, context)
@@ -252,7 +258,7 @@ def plan_inside(
     """Return the plan of bursts inside a branch, where nothing is learned of them.
 
     A part of a document is as bursty as the whole if its concentration is that part of the whole's;
-    here the mean by tokens. counts: of the whole corpus.
+    here the mean by tokens. counts: of the whole corpus, CSR [n_docs, n_words].
     """
     if plan is None:
         return None
@@ -295,7 +301,7 @@ def flat_topics(
 def fit_flat(
     begun: Responsibilities, data: Data, n_iterations: int, variant: SweepVariant, context: Context
 ) -> tuple[FlatTopics[F64], I64]:
-    """Return the result of hdp-cvb0 from this start, and the selected topics of it.
+    """Return the result of hdp-cvb0 from this start, and the selected topics of it, int64 [n].
 
     Topics that have names are among them, and first, even without a token.
     """

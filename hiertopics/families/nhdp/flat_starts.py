@@ -37,7 +37,10 @@ WORD_FLOOR = 1e-6
 
 
 class BranchContent(NamedTuple):
-    """Content of a branch: docs, words: int64, ascending; counts: float64 CSR of these."""
+    """Content of a branch.
+
+    docs, words: int64 [n_docs] and [n_words], ascending. counts: float64 CSR [n_docs, n_words].
+    """
 
     branch: int
     docs: I64
@@ -186,7 +189,10 @@ def clusters_of(
     seeds: Seeds = seedwords.NONE,
     words_per_topic: int = MOST_WORDS,
 ) -> Clusters:
-    """Return clusters of words, their shares in documents, and the words of these documents."""
+    """Return clusters of words, their shares in documents, and the words of these documents.
+
+    counts: CSR [n_docs, n_words]. dtype: of the shares.
+    """
     n_named, most = len(seeds.names), min(words_per_topic * n_topics, MOST_WORDS)
     words = np.setdiff1d(frequent(counts, most), seeds.word)
     n = min(n_clusters(counts, n_topics), n_topics - n_named, len(words))
@@ -210,7 +216,10 @@ def _with_homes(words: I64, labels: I64, seeds: Seeds) -> tuple[F64, tuple[I64, 
 
 
 def n_clusters(counts: sparse.csr_array, n_topics: int) -> int:
-    """Return how many clusters of words there can be, ``n_topics`` at most."""
+    """Return how many clusters of words there can be, ``n_topics`` at most.
+
+    counts: CSR [n_docs, n_words].
+    """
     return most_clusters(len(frequent(counts)), n_topics)
 
 
@@ -220,7 +229,10 @@ def most_clusters(n_words: int, n_topics: int) -> int:
 
 
 def frequent(counts: sparse.csr_array, most: int = MOST_WORDS) -> I64:
-    """Return the words that are clustered, ascending; at least one."""
+    """Return the words that are clustered: int64 [n], ascending, at least one.
+
+    counts: CSR [n_docs, n_words].
+    """
     totals = np.asarray(counts.sum(axis=0)).ravel()
     ranked = np.argsort(-totals, kind="stable")[:most]
     return np.sort(ranked[: max(int((totals > 0).sum()), 1)])
@@ -260,8 +272,9 @@ def linkage_of(counts: sparse.csr_array) -> F64:
 
 
 def suggested(piece: HasCells, found: Clusters, first: int, last: int) -> Floats:
-    """Return q(z) of the pairs of documents ``first`` to ``last``: the mean of three.
+    """Return q(z) of the pairs of documents ``first`` to below ``last``: the mean of three.
 
+    [n_pairs, n_topics], rows sum to 1.
     What document and word suggest (theta phi), the word's own cluster where it has one, and no
     preference. Seed words are at home in their clusters.
     """

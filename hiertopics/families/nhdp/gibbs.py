@@ -193,7 +193,7 @@ def with_nodes(
 ) -> State:
     """Return the state of these nodes of tokens.
 
-    count: adds them to n_dk and n_wk. kind: the type of the states of pieces.
+    z: int32 [n_tokens]. count: adds them to n_dk and n_wk. kind: the type of the states of pieces.
     """
     n_nodes = mixing.shape.n_nodes
     n_dk = np.zeros((data.n_docs, n_nodes), np.int32)
@@ -323,7 +323,8 @@ def refit_on_tree(
 ) -> Summary:
     """Return the tree after the variational sweeps of a start that begins with its topics.
 
-    So the model is no draw: there is nothing that draws would be averaged with.
+    theta: float64 CSR [n_docs, n_nodes]. So the model is no draw: there is nothing that draws would
+    be averaged with.
     """
     return variational.refit_on_tree(tree, theta, corpus, _variational(settings), context)
 
@@ -338,7 +339,8 @@ def recut(
 ) -> tuple[Tree, sparse.csr_array]:
     """Return the tree with leaves merged into n clusters at each level, and its theta.
 
-    As of nhdp-variational; weights of stopping are those of the draw.
+    As of nhdp-variational; weights of stopping are those of the draw. Both theta: float64 CSR
+    [n_docs, n_nodes], each with the nodes of its tree.
     """
     return variational.recut(tree, theta, corpus, branches, _variational(settings), context)
 

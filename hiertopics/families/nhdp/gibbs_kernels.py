@@ -35,7 +35,7 @@ class NodeParameters(NamedTuple):
 
 @kernel()
 def inverse_sizes(n_k: I64, eta_total: float) -> F64:
-    """Return 1 / (n_k + eta_total) of each node."""
+    """Return 1 / (n_k + eta_total) of each node, float64 [n_nodes]."""
     inverse = np.empty(len(n_k))
     for node in range(len(n_k)):
         inverse[node] = 1.0 / (n_k[node] + eta_total)
@@ -46,7 +46,10 @@ def inverse_sizes(n_k: I64, eta_total: float) -> F64:
 def begin_chances(
     doc_row: I32, passing: F64, parameters: NodeParameters, stay: F64, go: F64
 ) -> None:
-    """Write the tokens of a document that pass each node, and the chances there."""
+    """Write the tokens of a document that pass each node, and the chances there.
+
+    All rows: [n_nodes], nodes breadth first.
+    """
     for node in range(len(doc_row) - 1, -1, -1):
         passing[node] = doc_row[node]
         for child in range(parameters.first[node], parameters.first[node + 1]):
@@ -99,7 +102,7 @@ def redraw_tokens(
 def refresh(
     node: int, doc_row: I32, passing: F64, parameters: NodeParameters, stay: F64, go: F64
 ) -> None:
-    """Renew a node's chance to stop, and to go on over g + concentration."""
+    """Renew a node's chance to stop, and to go on over g + concentration; rows: [n_nodes]."""
     if parameters.first[node] == parameters.first[node + 1]:
         stay[node], go[node] = 1.0, 0.0
         return
@@ -119,7 +122,7 @@ def pass_by(
     stay: F64,
     go: F64,
 ) -> None:
-    """Add ``change`` to the tokens that pass a node and all nodes above it."""
+    """Add ``change`` to the tokens that pass a node and all nodes above it; rows: [n_nodes]."""
     while node >= 0:
         passing[node] += change
         refresh(node, doc_row, passing, parameters, stay, go)
@@ -136,7 +139,10 @@ def weigh(
     go: F64,
     total: F64,
 ) -> None:
-    """Write the weight at and below each node, of a token that has reached it, to ``total``."""
+    """Write the weight at and below each node, of a token that has reached it, to ``total``.
+
+    All rows: [n_nodes].
+    """
     for node in range(len(total)):
         total[node] = (word_row[node] + parameters.eta) * inverse[node]
     for back in range(len(parameters.inner)):
@@ -160,7 +166,10 @@ def descend(
     go: F64,
     total: F64,
 ) -> int:
-    """Return the node that ``uniform``, from 0 to below 1, draws: from the root, stop or go on."""
+    """Return the node that ``uniform``, from 0 to below 1, draws: from the root, stop or go on.
+
+    Rows, each [n_nodes], are those of ``weigh``.
+    """
     node, target = 0, uniform * total[0]
     while parameters.first[node] < parameters.first[node + 1]:
         own = stay[node] * (word_row[node] + parameters.eta) * inverse[node]

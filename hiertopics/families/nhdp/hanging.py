@@ -39,7 +39,7 @@ class ScoredTree:
         self.hang(parent)
 
     def hang(self, parent: I64) -> None:
-        """Take over another tree."""
+        """Take over another tree; parent: int64 [n_nodes], -1 for the root."""
         self.parent = parent
         self.kids = children_of(parent)
         self.s = sums(self.n, self.kids)
@@ -66,7 +66,10 @@ class ScoredTree:
         return float(value + log_rising(MASS, below).sum())
 
     def chance(self, parent: I64, changed: Iterable[int], n: F64 | None = None) -> float:
-        """Return the total under other parents, where the factors of ``changed`` alone differ."""
+        """Return the total under other parents, where the factors of ``changed`` alone differ.
+
+        parent: int64 [n_nodes]. n: float64 [n_docs, n_nodes]; None: the tokens as they are.
+        """
         kids = children_of(parent)
         s = sums(self.n if n is None else n, kids)
         nodes = list(changed)
@@ -91,7 +94,7 @@ class ScoredTree:
     def gains(self, child: int) -> F64:
         """Return the total, up to a constant, for a node and its subtree under each other node.
 
-        -inf at nodes below it.
+        float64 [n_nodes], -inf at nodes below it.
         """
         docs = np.flatnonzero(self.s[:, child] > 0)
         moved, old = self.s[docs, child][:, None], int(self.parent[child])
@@ -212,7 +215,7 @@ def _more(gone: F64, n_kids: I64) -> F64:
 
 
 def children_of(parent: I64) -> list[list[int]]:
-    """Return the children of each node."""
+    """Return the children of each node; parent: int64 [n_nodes], -1 for a root."""
     kids: list[list[int]] = [[] for _ in parent]
     for node, up in enumerate(parent.tolist()):
         if up >= 0:

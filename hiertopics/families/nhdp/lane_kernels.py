@@ -75,7 +75,10 @@ def room_for_places(n_nodes: int) -> LanePlaces:
 
 @kernel()
 def lay_inner(nodes: I32, ancestry: Ancestry, places: LanePlaces) -> Any:
-    """Write the places of inner nodes; return their number, and the number that branch."""
+    """Write the places of inner nodes; return their number, and the number that branch.
+
+    nodes: int32 [n], a document's own nodes, breadth first.
+    """
     n_inner = 0
     for at in range(len(nodes)):
         node = np.uint32(nodes[at])
@@ -100,7 +103,10 @@ def lay_inner(nodes: I32, ancestry: Ancestry, places: LanePlaces) -> Any:
 
 @kernel()
 def longest_lane(nodes: I32, ancestry: Ancestry, places: LanePlaces) -> int:
-    """Return the length at which families are cut: one full group, or twice the mean family."""
+    """Return the length at which families are cut: one full group, or twice the mean family.
+
+    nodes: int32 [n], as of ``lay_inner``.
+    """
     n_leaves, n_families, last = 0, 0, np.int64(-1)
     for at in range(len(nodes)):
         if not ancestry.inner[places.node[at]]:
@@ -114,7 +120,7 @@ def longest_lane(nodes: I32, ancestry: Ancestry, places: LanePlaces) -> int:
 
 @kernel()
 def lay_out(nodes: I32, ancestry: Ancestry, places: LanePlaces) -> LaneSizes:
-    """Write the places of a document's own nodes; return the number of entries."""
+    """Write the places of a document's own nodes, int32 [n]; return the number of entries."""
     n_inner, n_branching = lay_inner(nodes, ancestry, places)
     longest = longest_lane(nodes, ancestry, places)
     # Leaves of a family come one behind the other: their lane and step, kept in the column so far.

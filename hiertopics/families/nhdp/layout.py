@@ -47,12 +47,12 @@ class Shape(NamedTuple):
 
     @property
     def inner(self) -> I64:
-        """Nodes with children."""
+        """Nodes with children: int64 [n], ascending."""
         return np.flatnonzero(self.n_children)
 
     @property
     def leaves(self) -> I64:
-        """Nodes without."""
+        """Nodes without children: int64 [n], ascending."""
         return np.flatnonzero(self.n_children == 0)
 
     @property
@@ -148,7 +148,7 @@ AnyLocal = Local | BurstyLocal
 
 
 def shape_of(parent: Ints) -> Shape:
-    """Return the tree of these parents, nodes breadth first and siblings contiguous."""
+    """Return the tree of these parents, int [n_nodes], breadth first and siblings contiguous."""
     counts = np.bincount(parent[1:], minlength=len(parent)).astype(np.int64)
     first = np.concatenate([[1], 1 + np.cumsum(counts)])
     return Shape(np.asarray(parent, np.int32), first.astype(np.int64))

@@ -86,7 +86,7 @@ def restopped(mixing: Mixing, sums: NodeSums) -> Mixing:
 
 
 def levels_of(shape: Shape) -> list[I64]:
-    """Return the inner nodes of each depth that has some, from the root down."""
+    """Return the inner nodes of each depth that has some, from the root down: int64 [n] each."""
     depth = shape.depth[shape.inner]
     return [shape.inner[depth == level] for level in np.unique(depth)]
 

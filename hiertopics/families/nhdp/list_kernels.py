@@ -80,7 +80,10 @@ class Mixture(NamedTuple):
 
 @kernel()
 def families_of(parent: I32, first: I64) -> Families:
-    """Return the families of a tree, nodes breadth first."""
+    """Return the families of a tree, nodes breadth first.
+
+    parent: int32 [n_nodes]. first: int64 [n_nodes + 1], the first child of each node.
+    """
     n_nodes = len(parent)
     n_below, depth = np.zeros(n_nodes, np.int64), np.zeros(n_nodes, np.int64)
     for node in range(1, n_nodes):
@@ -115,7 +118,10 @@ def families_of(parent: I32, first: I64) -> Families:
 
 @kernel()
 def nodes_of(n_k: I64, parameters: NodeParameters) -> F64:
-    """Return the table of nodes before there is a document; see ``PASSING``."""
+    """Return the table of nodes before there is a document; see ``PASSING``.
+
+    float64 [n_nodes, 8]. n_k: int64 [n_nodes].
+    """
     nodes = np.zeros((len(n_k), 8))
     for node in range(len(n_k)):
         nodes[node, TOKENS] = n_k[node]
@@ -383,7 +389,10 @@ def begin_document(
 
 @kernel()
 def find_node(target: float, share: F32, factor: F32, weight: F32, begin: U32, end: U32) -> int:
-    """Return the node at which the sum of share times factor passes ``target``, by families."""
+    """Return the node at which the sum of share times factor passes ``target``, by families.
+
+    share: [n_nodes]. factor, weight, begin, end: [n_families].
+    """
     family, last = 0, len(begin) - 1
     while family < last and target >= np.float64(factor[family] * weight[family]):
         target -= np.float64(factor[family] * weight[family])

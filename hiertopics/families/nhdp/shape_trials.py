@@ -147,7 +147,7 @@ def completion(state: State, held: Data, eta: float) -> float:
 
 
 def one_level(n_nodes: int) -> I64:
-    """Return the parents of a tree whose nodes are all below the root."""
+    """Return the parents of a tree whose nodes are all below the root: int64 [n_nodes]."""
     return np.array([-1] + [0] * (n_nodes - 1), np.int64)
 
 
@@ -182,7 +182,7 @@ def _dense(piece: Piece, local: AnyLocal, n_nodes: int) -> F64:
 
 
 def counted(q: F64, pairs: CorpusCells, data: Data) -> TrialCounts:
-    """Return the counts of this q(z)."""
+    """Return the counts of this q(z), float64 [n_pairs, n_nodes]."""
     weighted = q * pairs.tokens[:, None]
     n = np.zeros((data.n_docs, q.shape[1]))
     words = np.zeros((data.n_words, q.shape[1]))
@@ -211,7 +211,10 @@ def rooted(counts: TrialCounts, stop: float, go: float, n_named: int = 0) -> Tri
 def merge(
     tree: ScoredTree, counts: TrialCounts, pairs: CorpusCells, data: Data, eta: float
 ) -> tuple[Ints, TrialCounts] | None:
-    """Return the tree and its counts after the merges that gain most; None where none gains."""
+    """Return the tree and its counts after the merges that gain most; None where none gains.
+
+    The tree: the parent of each node, int [n_nodes].
+    """
     seeded = np.zeros_like(counts.words)
     data.seeds.add_to(seeded.T, data.seeds.branches)
     gains = sorted(_gains(tree, counts, pairs, eta, seeded), reverse=True)
@@ -303,7 +306,10 @@ def begun(
     dtype: DTypeLike,
     tables: Floats | None = None,
 ) -> State:
-    """Return the state of these topics on this tree. tables: see ``documents.begin_known``."""
+    """Return the state of these topics on this tree.
+
+    parent: int [n_nodes]. tables: see ``documents.begin_known``.
+    """
     order = in_order(parent, np.arange(len(parent)))
     phi = counts.words[order] + settings.model.eta
     data.seeds.add_to(phi.T, data.seeds.branches)

@@ -47,7 +47,10 @@ def ward(features: F64) -> F64:
 
 
 def labels_at(merges: F64, n_clusters: int) -> I64:
-    """Return the cluster of each topic after all but the last ``n_clusters - 1`` merges."""
+    """Return the cluster of each topic after all but the last ``n_clusters - 1`` merges.
+
+    int64 [n_topics]. merges: a linkage as of scipy, float64 [n_topics - 1, 4].
+    """
     n_topics = len(merges) + 1
     cluster = [[topic] for topic in range(n_topics)]
     alive = dict.fromkeys(range(n_topics))
@@ -112,7 +115,7 @@ def leaf(topic: int) -> Node:
 
 
 def renamed(node: Node, names: I64) -> Node:
-    """Return the tree of topics ``names`` where those of ``node`` are numbered from 0."""
+    """Return the tree of topics ``names``, int64 [n], where those of ``node`` are 0 .. n - 1."""
     children = [renamed(child, names) for child in node.children]
     topic = int(names[node.topic]) if node.topic >= 0 else -1
     return Node(children, topic, tuple(int(names[own]) for own in node.own), node.kind)
@@ -203,7 +206,10 @@ class Dendrogram(NamedTuple):
 
 
 def by_gaps(merges: F64) -> Node:
-    """Return the tree of clusters whose height is far below that of their parent."""
+    """Return the tree of clusters whose height is far below that of their parent.
+
+    merges: a linkage as of scipy, float64 [n_topics - 1, 4].
+    """
     n_topics = len(merges) + 1
     height = np.concatenate([np.zeros(n_topics), merges[:, 2]])
     dendrogram = Dendrogram(n_topics, merges[:, :2].astype(np.int64), height)
@@ -235,7 +241,8 @@ def distinct_topics(merges: F64) -> I64:
 def cut_broad(root: Node, merges: F64, powers: Sequence[float], broad: int = BROAD) -> Node:
     """Return the tree with families of more than ``broad`` topics that differ cut into clusters.
 
-    powers: into how many at each level, as powers of their size.
+    merges: a linkage as of scipy, float64 [n_topics - 1, 4]. powers: into how many at each level,
+    as powers of their size.
     """
     distinct = distinct_topics(merges)
 
@@ -290,7 +297,8 @@ class Usage(NamedTuple):
 def without(root: Node, merges: F64, unfit: Callable[[list[int]], bool]) -> Node:
     """Return the tree without branches whose topics are ``unfit``.
 
-    In the place of one stand the two that the linkage makes of its children, and so on down.
+    merges: a linkage as of scipy, float64 [n_topics - 1, 4]. In the place of one stand the two that
+    the linkage makes of its children, and so on down.
     """
     kept, waiting = [], list(root.children)
     while waiting:
@@ -338,7 +346,8 @@ def _rest(node: Node, topic: int) -> Node:
 def find(merges: F64, usage: Usage, n_named: int = 0, least: int = 2) -> ArrangedTopics:
     """Return the tree above topics of this linkage, used like this.
 
-    The first ``n_named`` topics are those of as many branches. least: children of an inner node.
+    merges: a linkage as of scipy, float64 [n_topics - 1, 4]. The first ``n_named`` topics are those
+    of as many branches. least: children of an inner node.
     """
     small, distinct = usage.n_k.sum() < SMALL_CORPUS, distinct_topics(merges)
     root = cut_broad(by_gaps(merges), merges, POWERS[small])
@@ -358,7 +367,8 @@ def arrange(
 ) -> ArrangedTopics:
     """Return the tree of these cuts: 1 < n < topics clusters at each level, coarse to fine.
 
-    The first ``n_named`` topics are those of as many branches: a cluster of several is cut further.
+    merges: a linkage as of scipy, float64 [n_topics - 1, 4]. The first ``n_named`` topics are those
+    of as many branches: a cluster of several is cut further.
     """
     n_topics = len(merges) + 1
     cuts = [n for n in branches if 1 < n < n_topics]

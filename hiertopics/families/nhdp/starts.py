@@ -209,7 +209,10 @@ def grouped(
 
 
 def are_long(doc_lengths: I64) -> bool:
-    """Return whether the mean length of documents is so large that branches share topics."""
+    """Return whether the mean length of documents is so large that branches share topics.
+
+    doc_lengths: int64 [n_docs], tokens; documents without any do not count.
+    """
     return int(doc_lengths.sum()) >= LONG * int(np.count_nonzero(doc_lengths))
 
 

@@ -80,7 +80,10 @@ def by_tables(piece: Piece, local: AnyLocal) -> tuple[Piece, Local]:
 
 
 def misplaced(parent: I32, seeds: Seeds) -> str | None:
-    """Return an error about the nodes of names in a tree, None if there is none."""
+    """Return an error about the nodes of names in a tree, None if there is none.
+
+    parent: int32 [n_nodes].
+    """
     branches = seeds.branches
     if len(branches) and (branches[-1] >= len(parent) or parent[branches].any()):
         return f"the tree has no branch for each of {len(branches)} names"
@@ -112,7 +115,7 @@ def counted(
 
 
 class TreeSweepInput(NamedTuple):
-    """Input of a block's sweep besides rows of words."""
+    """Input of a block's sweep besides rows of words. n_k: [n_nodes], tokens of each node."""
 
     n_k: F64
     ancestry: Ancestry

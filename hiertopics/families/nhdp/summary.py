@@ -130,7 +130,7 @@ def named(summary: Summary, left: Pruning, seeds: Seeds) -> Summary:
 
 
 def tree_of(left: Pruning, words: WordCounts, n_docs: I64) -> Tree:
-    """Return the tree of these counts of words. n_docs: documents of each remaining node."""
+    """Return the tree of these counts of words. n_docs: int64 [n_nodes], of the nodes left."""
     shape, mixing = left.mixing.shape, left.mixing
     n_wi, eta, seeds = words
     phi = np.empty((shape.n_nodes, len(n_wi)))
@@ -221,6 +221,7 @@ class NodeTheta(NamedTuple):
 def weigh(blocks: Iterable[Floats], left: Pruning, room: Room) -> NodeTheta:
     """Return theta of documents whose counts by all nodes come in blocks, at nodes with tokens.
 
+    A block: [some documents, n_nodes before pruning].
     What 2.2 gives to a branch without a token of the document goes to the node above it, so that
     rows sum to 1, and what is at and below a node with tokens is what it was.
     """

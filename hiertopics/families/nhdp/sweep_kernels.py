@@ -248,7 +248,10 @@ def visit(
 def grow(
     grown: float, q: Floats, below_q: Floats, doc_row: Floats, word_row: Floats, going: Floats
 ) -> None:
-    """Count ``grown`` more tables of a pair, at the nodes where its tables are."""
+    """Count ``grown`` more tables of a pair, at the nodes where its tables are.
+
+    q, doc_row, word_row: [n], by column. below_q, going: [n_inner].
+    """
     for column in range(len(q)):
         doc_row[column] += grown * q[column]
         word_row[column] += grown * q[column]
@@ -276,7 +279,7 @@ def share_elsewhere(
 ) -> float:
     """Return the part of a document's theta outside its own nodes (theory/nhdp 2.2).
 
-    n, node and above as in places; going: by inner node, what ``n`` has below it.
+    n: [n] and node, above as in places; going: [n_inner], by inner node, what ``n`` has below it.
     """
     onwards, here = np.empty(len(going)), 0.0
     for at in range(len(n)):
@@ -308,7 +311,10 @@ def add_up(n: Floats, node: U32, above: U32, place: U32, inner: Bools, going: Fl
 def sum_below(
     q: Floats, lane_q: Floats, inner_first: U32, branching: U32, lane_parent: U32, below: Floats
 ) -> None:
-    """Write to ``below`` the sum of q below each inner node, given that of each lane."""
+    """Write to ``below`` [n_inner] the sum of q below each inner node, given that of each lane.
+
+    lane_q: [n_lanes].
+    """
     fill_row(below, len(below), 0.0)
     for lane in range(len(lane_q)):
         below[lane_parent[lane]] += lane_q[lane]
@@ -317,7 +323,7 @@ def sum_below(
 
 @kernel()
 def climb(row: Floats, inner_first: U32, branching: U32, below: Floats) -> None:
-    """Add ``row`` and ``below`` at inner children to ``below``, from the bottom up."""
+    """Add ``row`` and ``below`` at inner children to ``below``, [n_inner], from the bottom up."""
     for back in range(len(branching)):
         node = branching[np.uint64(len(branching) - 1 - back)]
         total = below[node]
@@ -475,6 +481,7 @@ def growth(x: float, count: float, chance: float) -> float:
 def note(share: F64, count: float, seen: F64) -> None:
     """Note ``count`` tokens, each somewhere with chance ``share``, in the chance of any there.
 
+    share, seen: float64 [n].
     Where documents are bursty they are tables, and their number need not be whole.
     """
     for place in range(len(share)):
@@ -483,7 +490,7 @@ def note(share: F64, count: float, seen: F64) -> None:
 
 @kernel()
 def note_one(share: float, count: float, seen: F64, place: int) -> None:
-    """Note ``count`` tokens, each with probability ``share``, in one place of ``seen``."""
+    """Note ``count`` tokens, each with probability ``share``, in one place of ``seen`` [n]."""
     unseen = 1.0 - min(max(share, 0.0), 1.0)
     left = int(count)
     rest = count - left
