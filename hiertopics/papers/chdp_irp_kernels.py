@@ -246,7 +246,10 @@ def seat_at_random(
     urn: TableUrn,
     rng: np.random.Generator,
 ) -> None:
-    """Seat all tokens of a document and topic at one table, with a random parent's option."""
+    """Seat all tokens of a document and topic at one table, with a random parent's option.
+
+    z: int32 [n_tokens].
+    """
     n_topics = len(options.by_topic)
     seats.table_option[:] = NOBODY
     for doc in range(len(cells.cuts)):
@@ -437,7 +440,10 @@ def sweep_options(
 
 @kernel()
 def take_words(words: I32, n_wk: I32, n_k: I64, topic: int, sign: int) -> None:
-    """Add a block of words to a topic (sign 1) or take it away (-1)."""
+    """Add a block of words to a topic (sign 1) or take it away (-1).
+
+    words: [n]. n_wk: int32 [n_words, n_topics]. n_k: int64 [n_topics].
+    """
     for word in words:
         n_wk[word, topic] += sign
     n_k[topic] += sign * len(words)

@@ -203,7 +203,10 @@ def judge_tables(words: I32, tokens: Floats, seat: Array, log_word: Array, found
 def choose_options(
     doc: int, parents: Parents, seating: SeatChances, logs: Logs, found: Array
 ) -> None:
-    """Refit the options of a document's tables, over all options of all its parents."""
+    """Refit the options of a document's tables, over all options of all its parents.
+
+    found: [n_tables, n_topics].
+    """
     first, last = parents.ptr[doc], parents.ptr[doc + 1]
     n_options = seating.option.shape[2]
     scores = np.empty((last - first) * n_options)
@@ -250,7 +253,10 @@ def count_words(
     n_dk: Array,
     n_wk: Array,
 ) -> None:
-    """Add a block's expected tokens by topic to n_dk and n_wk, which the caller has set to 0."""
+    """Add a block's expected tokens by topic to n_dk and n_wk, which the caller has set to 0.
+
+    n_dk: [n_docs, n_topics]. n_wk: [n_words, n_topics].
+    """
     n_tables, n_topics = seating.seat.shape[1], n_dk.shape[1]
     topics, row = np.empty((n_tables, n_topics)), np.empty(n_topics)
     for doc in range(cells.doc_bounds[doc_shard], cells.doc_bounds[doc_shard + 1]):
@@ -313,7 +319,7 @@ def group_sticks(
 
 @kernel()
 def soften(scores: Array) -> None:
-    """Turn log weights into chances, in place."""
+    """Turn log weights [n] into chances, in place."""
     largest, total = scores.max(), 0.0
     for place in range(len(scores)):
         scores[place] = math.exp(scores[place] - largest)

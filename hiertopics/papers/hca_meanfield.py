@@ -41,7 +41,10 @@ class State(MeanField, structured.State):
 
     @staticmethod
     def begun(n_docs: int) -> dict[str, F64]:
-        """Return the first state of pieces, by name, for a tree of one node."""
+        """Return the first state of pieces, by name, for a tree of one node.
+
+        chances: float64 [n_docs, 1].
+        """
         return {"chances": np.zeros((n_docs, 1))}
 
     def globals(self, model: Model, log_mass: F64 | None = None) -> VectorGlobals:

@@ -145,7 +145,10 @@ def settle(
     total: float,
     tokens: float,
 ) -> None:
-    """Make weights / total a pair's responsibilities; move counts and variances by its tokens."""
+    """Make weights / total a pair's responsibilities; move counts and variances by its tokens.
+
+    All rows: [n_topics].
+    """
     one = q.dtype.type(1)
     scale = one / total
     for topic in range(len(q)):
@@ -174,7 +177,10 @@ def note_seen(q: Floats, tokens: int, scratch: Floats, doc_seen: Floats, word_se
 
 @kernel(fastmath=REASSOCIATE)
 def write_at_least_once(q: Floats, tokens: int, once: Floats) -> None:
-    """Write 1 - (1 - q)^tokens to ``once``, by squaring of "not seen" but not its cancellation."""
+    """Write 1 - (1 - q)^tokens to ``once``, by squaring of "not seen" but not its cancellation.
+
+    Both rows: [n_topics].
+    """
     one = q.dtype.type(1)
     power = q.copy()
     once[:] = 0

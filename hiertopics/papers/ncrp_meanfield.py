@@ -46,7 +46,10 @@ class State(MeanField, structured.State):
 
     @staticmethod
     def begun(tau: F64, slot_mass: F64) -> dict[str, F64]:
-        """Return the first state of pieces: every document has the slots of the whole corpus."""
+        """Return the first state of pieces: every document has the slots of the whole corpus.
+
+        tau: float64 [n_docs, n_levels]. slot_mass: float64 [n_nodes].
+        """
         share = slot_mass / slot_mass.sum()
         return {"tau": tau, "chances": np.tile(share, (len(tau), 1))}
 

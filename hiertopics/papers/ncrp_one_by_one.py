@@ -35,7 +35,7 @@ class GrowingTree:
         return self.level.count(self.depth - 1)
 
     def log_mass(self) -> F64:
-        """Return LM of each slot for the documents added so far."""
+        """Return LM of each slot for the documents added so far, float64 [n_nodes]."""
         parent = np.array(self.parent)
         order = in_order(parent, np.arange(len(parent)))
         nodes = nodes_of(renumbered(parent, order), self.depth)

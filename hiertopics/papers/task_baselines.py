@@ -25,30 +25,41 @@ gives one number per entry of the pairs."""
 
 
 def random(training: sparse.csr_array, query: I64, pairs: sparse.csr_array) -> F64:
-    """Return the same score for every pair, so that ties decide."""
+    """Return the same score for every pair, so that ties decide.
+
+    float64 [n_pairs], as all baselines. training: CSR [n_nodes, n_nodes], a bag in each row. query:
+    int64 [n_queries], rows of it. pairs: CSR [n_queries, n_nodes], the nodes to score.
+    """
     return np.zeros(pairs.nnz)
 
 
 def popularity(training: sparse.csr_array, query: I64, pairs: sparse.csr_array) -> F64:
-    """Return in how many training bags the node is."""
+    """Return in how many training bags the node is; arrays as of ``random``, float64 [n_pairs]."""
     found: F64 = _degrees(training)[pairs.indices]
     return found
 
 
 def mirror_lookup(training: sparse.csr_array, query: I64, pairs: sparse.csr_array) -> F64:
-    """Return 1 where the query is in the training bag of the node, else 0."""
+    """Return 1 where the query is in the training bag of the node, else 0: float64 [n_pairs].
+
+    Arrays as of ``random``.
+    """
     return _values_at(_pattern(sparse.csr_array(training.T))[query], pairs)
 
 
 def common_neighbours(training: sparse.csr_array, query: I64, pairs: sparse.csr_array) -> F64:
-    """Return how many nodes the bags of query and node share."""
+    """Return how many nodes the bags of query and node share: float64 [n_pairs].
+
+    Arrays as of ``random``.
+    """
     return _shared(training, query, pairs, np.ones(training.shape[1]))
 
 
 def adamic_adar(training: sparse.csr_array, query: I64, pairs: sparse.csr_array) -> F64:
     """Return the sum over shared nodes of 1 / log(degree).
 
-    L. Adamic, E. Adar: Friends and neighbors on the Web, Social Networks 25 (2003).
+    float64 [n_pairs]; arrays as of ``random``. L. Adamic, E. Adar: Friends and neighbors on the
+    Web, Social Networks 25 (2003).
     """
     # What two bags share has a degree of 2 at least; the others count nowhere.
     weight = 1 / np.log(np.maximum(_degrees(training), 2))

@@ -34,7 +34,8 @@ class GroupsOptions(NamedTuple):
 def score(request: Request, options: GroupsOptions) -> TaskResult:
     """Return precision at 1, 5 and 10 and the mean reciprocal rank of the first right group.
 
-    Over documents with a group that a training document has; the others are counted.
+    Over documents with a group that a training document has; the others are counted. Raises
+    UsageError for an unknown rule, and where there is no such document.
     """
     rules = ("documents", *RULES)
     if options.score not in rules:

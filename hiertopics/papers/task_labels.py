@@ -42,7 +42,10 @@ class LabelsOptions(NamedTuple):
 
 
 def score(request: Request, options: LabelsOptions) -> TaskResult:
-    """Return the metrics of multi-label classification, and the rule and strength chosen."""
+    """Return the metrics of multi-label classification, and the rule and strength chosen.
+
+    Raises UsageError where no training document has a label.
+    """
     sides = read_sides(request, options.corpus, "labels")
     if not sides.n_known:
         raise UsageError("no training document has a label")

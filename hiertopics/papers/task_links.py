@@ -31,7 +31,10 @@ class LinksOptions(NamedTuple):
 
 
 def score(request: Request, options: LinksOptions) -> TaskResult:
-    """Return ``mean_average_precision`` over the query nodes and its ``standard_error``."""
+    """Return ``mean_average_precision`` over the query nodes and its ``standard_error``.
+
+    Raises UsageError for a run that withheld no links.
+    """
     run = request.run
     split, links = run.split, run.split.links
     if links is None:
@@ -90,7 +93,7 @@ class Candidates:
 def candidates(
     positives: sparse.csr_array, negatives: sparse.csr_array, rng: np.random.Generator
 ) -> Candidates:
-    """Put the positives and negatives of each query together."""
+    """Put the positives and negatives of each query together, both CSR [n_queries, n_nodes]."""
     pairs = sparse.csr_array(positives.astype(bool) * 1 + negatives.astype(bool) * 2)
     pairs.sort_indices()
     return Candidates(pairs, pairs.data == 1, rng.permutation(pairs.nnz))
@@ -114,7 +117,10 @@ def average_precisions(among: Candidates, scores: F64) -> F64:
 
 
 def mean_with_error(values: F64) -> Metrics:
-    """Return the mean over queries and its standard error (None for a single query)."""
+    """Return the mean over queries and its standard error (None for a single query).
+
+    values: float64 [n_queries].
+    """
     n_queries = len(values)
     error = float(values.std(ddof=1) / np.sqrt(n_queries)) if n_queries > 1 else None
     return {"mean_average_precision": float(values.mean()), "standard_error": error}

@@ -53,7 +53,10 @@ class _Sides(NamedTuple):
 
 
 def score(request: Request, options: NeighboursOptions) -> TaskResult:
-    """Return ``accuracy`` by majority vote of k neighbours and ``accuracy_1`` of the nearest."""
+    """Return ``accuracy`` by majority vote of k neighbours and ``accuracy_1`` of the nearest.
+
+    Raises UsageError for more neighbours than training documents.
+    """
     sides = _read(request, options)
     n_train = sides.train.n_docs
     if not 1 <= options.k <= n_train:
@@ -161,9 +164,10 @@ def predict(
 ) -> PredictedLabels:
     """Label each row of ``test`` by the ``k`` rows of ``train`` with the largest inner product.
 
-    Rows are unit vectors (or zero), so that this is a ranking by distance too. Equal votes go to
-    the label with the larger summed similarity; rows at equal distance stand in an order drawn
-    by ``rng``, never in that of the corpus.
+    test: CSR [n_test, n_columns]. train: CSR [n_train, n_columns]. labels: int64 [n_train]. Rows
+    are unit vectors (or zero), so that this is a ranking by distance too. Equal votes go to the
+    label with the larger summed similarity; rows at equal distance stand in an order drawn by
+    ``rng``, never in that of the corpus.
     """
     order = rng.permutation(train.shape[0])
     shuffled = labels[order]

@@ -31,7 +31,7 @@ def score(request: Request, options: ReconstructionOptions) -> TaskResult:
     """Return ``mean_squared_error`` over rows, and that of as many principal components.
 
     Paths of new rows come from local steps with the tree held fixed; PCA has its mean and axes
-    from the training rows.
+    from the training rows. Raises UsageError where there is no row.
     """
     run = request.run
     train = read_original(run).train
@@ -75,7 +75,10 @@ def squared_distances(rows: F64, tree: Tree, paths: I32) -> F64:
 
 
 def pca_squared_distances(rows: F64, train: F64, n_components: int) -> F64:
-    """Return the squared distance of each row to the leading principal components of ``train``."""
+    """Return the squared distance of each row to the leading principal components of ``train``.
+
+    float64 [n_rows]. rows, train: float64 [n_rows, n_columns], each with its own number of rows.
+    """
     centre = train.mean(axis=0)
     _, _, axes = np.linalg.svd(train - centre, full_matrices=False)
     leading = axes[:n_components]

@@ -89,7 +89,10 @@ def tag_scores(
 
 
 def padded(scores: F64, n_tags: int) -> F64:
-    """Return scores with columns of -1 for tags that no training document has, up to ``n_tags``."""
+    """Return scores with columns of -1 for tags that no training document has.
+
+    float64 [n_docs, n_tags]. scores: those of the first tags.
+    """
     return np.pad(scores, ((0, 0), (0, n_tags - scores.shape[1])), constant_values=-1.0)
 
 

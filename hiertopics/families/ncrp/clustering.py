@@ -68,7 +68,10 @@ def in_two(counts_of: CountsOf, doc_pairs: I64, importance: F64, rng: np.random.
 
 
 def some_of(doc_pairs: I64, rng: np.random.Generator) -> I64:
-    """Return random documents with at most ``MOST_PAIRS`` pairs, at least one, ascending."""
+    """Return random documents with at most ``MOST_PAIRS`` pairs, at least one.
+
+    int64 [n], ascending. doc_pairs: int64 [n_docs].
+    """
     order = rng.permutation(len(doc_pairs))
     n_some = int(np.searchsorted(np.cumsum(doc_pairs[order]), MOST_PAIRS, side="right"))
     return np.sort(order[: max(1, n_some)])
@@ -116,7 +119,10 @@ def leaves_for(n_docs: int) -> int:
 
 
 def weighted_rows(counts: sparse.csr_array) -> sparse.csr_array:
-    """Return rows of log(1 + count) times inverse document frequency, of length 1 (or 0)."""
+    """Return rows of log(1 + count) times inverse document frequency, of length 1 (or 0).
+
+    Both float CSR [n_docs, n_words].
+    """
     return _weighted(counts, importance_of(_n_with(counts), counts.shape[0]))
 
 
@@ -139,9 +145,10 @@ def _weighted(counts: sparse.csr_array, importance: F64) -> sparse.csr_array:
 
 
 def cluster(rows: sparse.csr_array, n_clusters: int, rng: np.random.Generator) -> I64:
-    """Return a cluster per row, int64 in 0 .. n_used, none of them empty (spherical k-means).
+    """Return a cluster per row, int64 [n_rows] in 0 .. n_used - 1, none empty (spherical k-means).
 
-    It starts from ``n_clusters`` rows far apart; clusters that run empty go.
+    rows: CSR [n_rows, n_columns], of length 1 or 0. It starts from ``n_clusters`` rows far apart;
+    clusters that run empty go.
     """
     n_rows = rows.shape[0]
     if n_rows == 0:
@@ -198,7 +205,7 @@ def sums_of(rows: sparse.csr_array, labels: Ints, n_clusters: int) -> sparse.csr
 
 
 def unit_rows(rows: sparse.csr_array) -> sparse.csr_array:
-    """Return the rows scaled to length 1; rows of zeros stay."""
+    """Return the rows, CSR [n_rows, n_columns], scaled to length 1; rows of zeros stay."""
     norms = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
     scale = np.repeat(1.0 / np.where(norms > 0, norms, 1.0), np.diff(rows.indptr))
     return sparse.csr_array((rows.data * scale, rows.indices, rows.indptr), shape=rows.shape)

@@ -193,7 +193,7 @@ LOW, HIGH, LEVEL, ASKED = range(4)
 
 @kernel(fastmath=REASSOCIATE)
 def dot(features: Numbers, value: Floats) -> float:
-    """Return the inner product of a datum's features and a node's parameters."""
+    """Return the inner product of a datum's features [P] and a node's parameters [P]."""
     total = 0.0
     for item in range(len(value)):
         total += features[item] * value[item]
@@ -202,7 +202,10 @@ def dot(features: Numbers, value: Floats) -> float:
 
 @kernel(fastmath=REASSOCIATE)
 def product(features: Numbers, datum: int, value: Floats, node: int) -> float:
-    """Return ``dot`` of two rows; to make views of them would cost as much as the loop."""
+    """Return ``dot`` of two rows; to make views of them would cost as much as the loop.
+
+    features: [n_docs, P]. value: [n_nodes, P].
+    """
     total = value.dtype.type(0)
     for item in range(value.shape[1]):
         total += features[datum, item] * value[node, item]
@@ -306,7 +309,11 @@ def assign_known(
 def score(
     datum: int, node: int, features: Numbers, table: Floats, value: Floats, offset: F64
 ) -> float:
-    """Return the log likelihood of a datum at a node: from the table, where it is there."""
+    """Return the log likelihood of a datum at a node: from the table, where it is there.
+
+    features: [n_docs, P]. table: [n_docs, at most n_nodes], NaN where unknown. value: [n_nodes, P].
+    offset: [n_nodes].
+    """
     found = np.nan
     if node < table.shape[1]:
         found = table[datum, node]

@@ -74,12 +74,12 @@ def start(data: Data, settings: Settings, rng: Rng) -> State:
 
 
 def on_grid(theta: F64) -> F32:
-    """Return the nearest values on the grid."""
+    """Return the nearest values on the grid, float32 of the shape of ``theta``."""
     return (np.round(theta * kernels.GRID) / kernels.GRID).astype(np.float32)
 
 
 def features(state: State, data: Data) -> U8:
-    """Return the features in which the log likelihood of a row is linear."""
+    """Return the features in which the log likelihood of a row is linear: uint8 [n_docs, P]."""
     return data.rows
 
 
@@ -108,7 +108,10 @@ def update(state: State, data: Data, settings: Settings, context: Context) -> St
 
 
 def family_of(state: State, data: Data, used: I64, model: Model, variance: F64) -> Family:
-    """Return the used nodes, numbered by their place in ``used``, with the sums of their rows."""
+    """Return the used nodes, numbered by their place in ``used``, with the sums of their rows.
+
+    used: int64 [n_used], ascending. variance: float64 [P].
+    """
     nodes = state.nodes
     place = np.full(int(nodes.size[0]), -1, np.int32)
     place[used] = np.arange(len(used))
@@ -125,7 +128,10 @@ def family_of(state: State, data: Data, used: I64, model: Model, variance: F64) 
 def draw_law(
     theta: F64, family: Family, variance: F64, model: Model, rng: np.random.Generator
 ) -> None:
-    """Redraw the variances in place given the steps from node to node, the root's among them."""
+    """Redraw the variances in place given the steps from node to node, the root's among them.
+
+    theta: float64 [n_nodes, P]. variance: float64 [P].
+    """
     squares = kernels.squared_steps(theta, family.up, family.persistence)
     n_steps = len(theta) - 1
     if model.root_variance is None:
@@ -214,8 +220,8 @@ def linear(log_odds: F64) -> LinearLogLikelihood:
 def scorer(tree: Tree, corpus: Vectors) -> Callable[[int], F64]:
     """Return a function: the log likelihood of row ``doc`` at each node, then outside the tree.
 
-    A row that comes to a node outside the tree comes to a new child of one of its nodes, whose
-    parameters are integrated out; deeper newcomers are taken for children too.
+    float64 [n_nodes + 1]. A row that comes to a node outside the tree comes to a new child of one
+    of its nodes, whose parameters are integrated out; deeper newcomers are taken for children too.
     """
     shown = tree.shown
     at, under = linear(tree.extra["value"][shown]), linear(logit(tree.extra["newborn"][shown]))

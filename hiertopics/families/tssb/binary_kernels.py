@@ -70,7 +70,7 @@ def on_grid(x: float) -> float:
 
 @kernel()
 def offset_of(value: Floats) -> float:
-    """Return the log likelihood of a row of zeros: minus the sum of log(1 + e^value)."""
+    """Return the log likelihood of a row of zeros: minus the sum of log(1 + e^value), value [P]."""
     total = 0.0
     for start in range(0, len(value), FACTORS):
         factor = 1.0
@@ -84,7 +84,7 @@ def offset_of(value: Floats) -> float:
 
 @kernel()
 def bear_diffusion(law: Diffusion, parent: F32, value: F32, rng: np.random.Generator) -> float:
-    """Draw the parameters of a child; return its offset."""
+    """Draw the parameters of a child, [P] as its parent's; return its offset."""
     for item in range(len(value)):
         noise = law.scale[item] * rng.standard_normal()
         value[item] = on_grid(law.persistence * parent[item] + noise)
@@ -95,7 +95,10 @@ def bear_diffusion(law: Diffusion, parent: F32, value: F32, rng: np.random.Gener
 def marginal_diffusion(
     law: Diffusion, features: U8, parent: int, nodes: StickNodes, memo: Memo
 ) -> float:
-    """Return the log likelihood of a row at a new child, the child's parameters integrated out."""
+    """Return the log likelihood of a row at a new child, the child's parameters integrated out.
+
+    features: uint8 [P].
+    """
     if not memo.ready[parent]:
         memo.offset[parent] = 0.0
         for item in range(len(features)):
@@ -125,7 +128,10 @@ def found_diffusion(
     memo: Memo,
     rng: np.random.Generator,
 ) -> float:
-    """Draw the parameters of a child given its one row, by rejection from the prior."""
+    """Draw the parameters of a child given its one row, by rejection from the prior.
+
+    features: uint8 [P].
+    """
     for item in range(len(features)):
         centre, sign = law.persistence * nodes.value[parent, item], 2.0 * features[item] - 1.0
         for _ in range(MOST_TRIALS):
@@ -170,8 +176,8 @@ def draw_variances(
 ) -> None:
     """Draw each variance in place given its ``n_steps`` steps, uniform on (low, high) before.
 
-    By slice sampling of v^(-n/2) e^(-squares / 2v); the bracket is (low, high), shrunk to the
-    present value (theory/tssb 4.5).
+    variance, squares: float64 [P]. By slice sampling of v^(-n/2) e^(-squares / 2v); the bracket is
+    (low, high), shrunk to the present value (theory/tssb 4.5).
     """
     for item in range(len(variance)):
         if low == high:
@@ -286,7 +292,10 @@ def masses(family: Family) -> F64:
 def leap(
     theta: F64, momentum: F64, mass: F64, step_size: float, n_steps: int, family: Family
 ) -> None:
-    """Follow the Hamiltonian for ``n_steps`` leapfrog steps, in place."""
+    """Follow the Hamiltonian for ``n_steps`` leapfrog steps, in place.
+
+    theta, momentum, mass: float64 [n_nodes, P].
+    """
     n_nodes, n_columns = theta.shape
     force = np.empty((n_nodes, n_columns))
     slope(theta, family, force)

@@ -95,7 +95,10 @@ BEAR: dict[type, Callable[..., Any]] = {}
 
 @by_type(BEAR)
 def bear(law: Any, parent: Floats, value: Floats, rng: np.random.Generator) -> float:
-    """Draw ``value`` [P] from the law's kernel given the parent's; return the offset."""
+    """Draw ``value`` [P] from the law's kernel given the parent's; return the offset.
+
+    Raises TypeError for a law without a kernel.
+    """
     raise TypeError(f"no kernel for {type(law).__name__}")
 
 
@@ -118,7 +121,10 @@ FOUND: dict[type, Callable[..., Any]] = {}
 
 @by_type(MARGINAL)
 def marginal(law: Any, features: Numbers, parent: int, nodes: StickNodes, memo: Memo) -> float:
-    """Return the log likelihood of a datum at a new child, the child's parameters summed out."""
+    """Return the log likelihood of a datum at a new child, the child's parameters summed out.
+
+    features: [P]. Raises TypeError for a law without one.
+    """
     raise TypeError(f"no marginal likelihood for {type(law).__name__}")
 
 
@@ -134,7 +140,8 @@ def found(
 ) -> float:
     """Draw the value of ``node``, a new child, given the datum that founds it; return the offset.
 
-    What the memo knows of the node's own children must be forgotten.
+    What the memo knows of the node's own children must be forgotten. features: [P]. Raises
+    TypeError for a law without a posterior.
     """
     raise TypeError(f"no posterior for {type(law).__name__}")
 

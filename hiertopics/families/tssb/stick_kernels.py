@@ -300,7 +300,10 @@ def draw_one(
     process: Process,
     rng: np.random.Generator,
 ) -> Process:
-    """Draw one parameter by slice sampling; the bracket is its bounds, shrunk to the value."""
+    """Draw one parameter by slice sampling; the bracket is its bounds, shrunk to the value.
+
+    later: int64 [n_nodes], as ``log_positions`` takes it.
+    """
     bracket = Bracket(*bounds)
     if bracket.low == bracket.high:
         return having(which, bracket.low, process)
@@ -328,7 +331,10 @@ def having(which: int, value: float, process: Process) -> Process:
 
 @kernel()
 def log_density(which: int, nodes: StickNodes, later: I64, process: Process) -> float:
-    """Return the part of the log chance of the counts that a parameter has a say in."""
+    """Return the part of the log chance of the counts that a parameter has a say in.
+
+    later: int64 [n_nodes], as ``log_positions`` takes it.
+    """
     if which == GAMMA:
         return log_positions(nodes, later, process.gamma)
     return log_stops(nodes, process)
@@ -349,7 +355,8 @@ def log_stops(nodes: StickNodes, process: Process) -> float:
 def log_positions(nodes: StickNodes, later: I64, gamma: float) -> float:
     """Return the log probability of the children that data descend to, psi integrated out.
 
-    Of the children at their positions: gaps between those with data depend on gamma too.
+    later: int64 [n_nodes], data at later siblings and below. Of the children at their positions:
+    gaps between those with data depend on gamma too.
     """
     total = 0.0
     for node in range(1, nodes.size[0]):

@@ -25,7 +25,7 @@ LEAST = -1e4
 
 
 def used_nodes(nodes: StickNodes) -> I64:
-    """Return the root and all nodes with data at or below them."""
+    """Return the root and all nodes with data at or below them: int64 [n], ascending."""
     used = nodes.n_sub[: nodes.size[0]] > 0
     used[0] = True
     return np.flatnonzero(used)
@@ -86,9 +86,9 @@ def summarise(state: State, used: I64, rows: NodeRows) -> Summary:
 def infer(tree: Tree, score: Callable[[int], F64], n_docs: int, context: Context) -> Posterior:
     """Return theta, the chance of each node given a document, and the most probable node's path.
 
-    score: the log likelihood of a document at each row. What else nodes have is integrated out.
-    All nodes outside the tree count as one, with what is expected there; a new document founds no
-    node of its own.
+    score: the log likelihood of a document at each row, float64 [n_nodes]. What else nodes have is
+    integrated out. All nodes outside the tree count as one, with what is expected there; a new
+    document founds no node of its own.
     """
 
     def weigh(doc: int) -> F64:
@@ -125,7 +125,7 @@ def masses_below(nodes: StickNodes) -> F64:
 
 
 def lineage(tree: Tree) -> I32:
-    """Return the path from the root to each row, int32, padded with -1."""
+    """Return the path from the root to each row, int32 [n_nodes, n_levels], padded with -1."""
     return ancestors(tree.parent, int(tree.depth.max()) + 1)
 
 

@@ -87,7 +87,10 @@ def counted(data: Data, z: I16, n_topics: int) -> TopicAssignments:
 
 
 def features(state: State, data: Data) -> I32:
-    """Return the features in which the log likelihood of a document is linear."""
+    """Return the features in which the log likelihood of a document is linear.
+
+    int32 [n_docs, n_topics].
+    """
     return state.topics.n_dk
 
 
@@ -165,7 +168,7 @@ def flaw(state: State, data: Data, settings: Settings) -> str | None:
 
 
 def rows(state: State, used: I64, data: Data, settings: Settings) -> NodeRows:
-    """Return word probabilities and topic shares of the nodes ``used``, and the topics.
+    """Return word probabilities and topic shares of the nodes ``used``, int64 [n], and the topics.
 
     Word probabilities are rounded, so that those of thousands of nodes are written small; shares
     and topics are not.
@@ -196,7 +199,10 @@ def rounded(rows: F64) -> F64:
 
 
 def scorer(tree: Tree, corpus: Corpus) -> Callable[[int], F64]:
-    """Return a function: the log likelihood of document ``doc`` at each row of the tree."""
+    """Return a function: the log likelihood of document ``doc`` at each row of the tree.
+
+    float64 [n_nodes].
+    """
     log_phi, counts = np.log(np.ascontiguousarray(tree.phi.T)), corpus.counts
 
     def score(doc: int) -> F64:

@@ -32,7 +32,7 @@ class TopicAssignments(NamedTuple):
 
 @kernel(fastmath=REASSOCIATE)
 def weigh(base: F32, row: I32, inverse: F32, eta: np.float32, weight: F32) -> float:
-    """Fill ``weight`` with base (row + eta) inverse; return its sum."""
+    """Fill ``weight`` with base (row + eta) inverse; return its sum; rows: [n_topics]."""
     total = np.float32(0.0)
     for topic in range(len(weight)):
         weight[topic] = base[topic] * (np.float32(row[topic]) + eta) * inverse[topic]
@@ -44,7 +44,10 @@ def weigh(base: F32, row: I32, inverse: F32, eta: np.float32, weight: F32) -> fl
 
 @kernel()
 def pick(weight: F32, total: float, rng: np.random.Generator) -> int:
-    """Return a topic in proportion to its weight, never one whose weight is zero."""
+    """Return a topic in proportion to its weight, never one whose weight is zero.
+
+    weight: float32 [n_topics]; total: its sum.
+    """
     target = rng.random() * total
     chosen, last = 0, len(weight) - 1
     while target >= weight[chosen] and chosen < last:
@@ -131,7 +134,7 @@ class Dirichlet(NamedTuple):
 
 @kernel()
 def draw_log_dirichlet(shape: F64, value: Floats, rng: np.random.Generator) -> None:
-    """Draw the logs of Dirichlet weights; no weight is ever zero."""
+    """Draw the logs of Dirichlet weights, ``value`` [n]; no weight is ever zero; shape: [n]."""
     high = -np.inf
     for topic in range(len(value)):
         value[topic] = log_gamma_draw(max(shape[topic], SMALLEST), rng)
@@ -148,7 +151,7 @@ def draw_log_dirichlet(shape: F64, value: Floats, rng: np.random.Generator) -> N
 def bear_dirichlet(
     law: Dirichlet, parent: Floats, value: Floats, rng: np.random.Generator
 ) -> float:
-    """Draw a node's log topic weights given its parent's; no offset."""
+    """Draw a node's log topic weights [n_topics] given its parent's; no offset."""
     draw_log_dirichlet(law.kappa * np.exp(parent), value, rng)
     return 0.0
 
@@ -157,7 +160,7 @@ def bear_dirichlet(
 def marginal_dirichlet(
     law: Dirichlet, features: I32, parent: int, nodes: StickNodes, memo: Memo
 ) -> float:
-    """Return the log chance of topic counts, the shares of their node summed out."""
+    """Return the log chance of topic counts [n_topics], the shares of their node summed out."""
     total, n_tokens = 0.0, 0
     for topic in range(len(features)):
         if features[topic] > 0:
@@ -177,7 +180,10 @@ def found_dirichlet(
     memo: Memo,
     rng: np.random.Generator,
 ) -> float:
-    """Draw the log shares of the node that a document with these topic counts founds."""
+    """Draw the log shares of the node that a document with these topic counts founds.
+
+    features: int32 [n_topics].
+    """
     mass = law.kappa * np.exp(nodes.value[parent]) + features
     draw_log_dirichlet(mass, nodes.value[node], rng)
     return 0.0
@@ -192,8 +198,9 @@ FOUND[Dirichlet] = found_dirichlet
 def token_base(nodes: StickNodes, kappa: float) -> tuple[F32, Bools]:
     """Return the rows that a sweep of topics takes as base, by node, and which are ``mixing``.
 
-    A node that is one document's alone has its shares summed out: its row is that of its prior,
-    kappa times the shares of its parent. These shares are void until they are drawn again.
+    float32 [n_nodes, n_topics] and bool [n_nodes]. A node that is one document's alone has its
+    shares summed out: its row is that of its prior, kappa times the shares of its parent. These
+    shares are void until they are drawn again.
     """
     n = nodes.size[0]
     base = np.empty((n, nodes.value.shape[1]), np.float32)
@@ -300,7 +307,10 @@ def draw_kappa(
     tables: I64,
     rng: np.random.Generator,
 ) -> float:
-    """Draw kappa by slice sampling; the bracket is its bounds, shrunk to the present value."""
+    """Draw kappa by slice sampling; the bracket is its bounds, shrunk to the present value.
+
+    counts: int64 [n_nodes, n_topics]. tables: int64, as ``seat_tables`` leaves them.
+    """
     bracket = Bracket(*bounds)
     if bracket.low == bracket.high:
         return bracket.low

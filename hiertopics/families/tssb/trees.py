@@ -72,7 +72,7 @@ def seated(
 
 
 def bare(root: Floats, offset: float) -> StickNodes:
-    """Return a tree of a root alone, without data."""
+    """Return a tree of a root alone, without data; root: its parameters [P]."""
     nodes = make_nodes(room(1), len(root), root.dtype.type)
     nodes.size[0], nodes.parent[0], nodes.known[0] = 1, NONE, True
     nodes.value[0], nodes.offset[0] = root, offset
@@ -146,7 +146,10 @@ def resettle(
 
 
 def cull(nodes: StickNodes, home: I32) -> StickNodes:
-    """Return the counted tree without nodes outside the hull of the data, packed anew."""
+    """Return the counted tree without nodes outside the hull of the data, packed anew.
+
+    home: int32 [n_docs], the node of each datum; it follows.
+    """
     begin, children = kernels.hull(nodes)
     return kernels.repack(nodes, home, begin, children, room(1 + len(children)))
 
@@ -154,6 +157,9 @@ def cull(nodes: StickNodes, home: I32) -> StickNodes:
 def reordered(
     nodes: StickNodes, home: I32, process: Process, rng: np.random.Generator
 ) -> StickNodes:
-    """Return the tree with its children in a new order; its psi sticks must be drawn next."""
+    """Return the tree with its children in a new order; its psi sticks must be drawn next.
+
+    home: int32 [n_docs], the node of each datum; it follows.
+    """
     begin, children = kernels.reorder(nodes, process, rng)
     return kernels.repack(nodes, home, begin, children, room(1 + len(children)))

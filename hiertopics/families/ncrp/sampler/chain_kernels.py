@@ -187,7 +187,7 @@ def note_free(level: int, column: int, chain: Chain, scratch: ChainScratch) -> N
 def trace(path: I32, node: int, chain: Chain, scratch: ChainScratch) -> None:
     """Write the path to ``node`` and, from an inner node, free columns for the levels below.
 
-    ``path`` ends above the last level where only so much of it is wanted.
+    path: int32 [n_levels], ends above the last level where only so much of it is wanted.
     """
     depth = 0
     while chain.first[depth + 1] <= node:
@@ -204,7 +204,10 @@ def trace(path: I32, node: int, chain: Chain, scratch: ChainScratch) -> None:
 def occupy(
     path: I32, n_docs: int, chain: Chain, hyper: Hyperparameters, scratch: ChainScratch
 ) -> None:
-    """Add documents to the nodes of a path, or of its upper part; new nodes come to be."""
+    """Add documents to the nodes of a path, or of its upper part; new nodes come to be.
+
+    path: int32, by level.
+    """
     for level in range(len(path)):
         column = path[level]
         if level > 0:
@@ -220,7 +223,10 @@ def occupy(
 def vacate(
     path: I32, n_docs: int, chain: Chain, hyper: Hyperparameters, scratch: ChainScratch
 ) -> None:
-    """Take documents off the nodes of a path, or of its upper part; empty nodes become free."""
+    """Take documents off the nodes of a path, or of its upper part; empty nodes become free.
+
+    path: int32, by level.
+    """
     for level in range(len(path)):
         column = path[level]
         chain.visits[column] -= n_docs
@@ -283,7 +289,10 @@ def log_trees(chain: Chain, gamma: float) -> float:
 
 @kernel()
 def log_levels(n_dl: I32, level_prior: F64) -> float:
-    """Return the log probability of all tokens' levels."""
+    """Return the log probability of all tokens' levels.
+
+    n_dl: int32 [n_docs, n_levels]. level_prior: float64 [n_levels].
+    """
     mass, total = level_prior.sum(), 0.0
     for doc in range(n_dl.shape[0]):
         length = 0

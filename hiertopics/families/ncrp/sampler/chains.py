@@ -200,7 +200,7 @@ def visit(
 ) -> Chain:
     """Redraw path and levels of the documents of ``order`` in turn; as ``sweep``.
 
-    fresh: they are not seated yet.
+    order: int64 [n]. fresh: they are not seated yet.
     """
     done = 0
     while True:
@@ -211,7 +211,10 @@ def visit(
 
 
 def grown(chain: Chain) -> I64:
-    """Return ``first`` of the chain with more columns at levels without a free column."""
+    """Return ``first`` of the chain with more columns at levels without a free column.
+
+    int64 [n_levels + 1].
+    """
     widths = np.diff(chain.first)
     for level in range(1, len(widths)):
         if (chain.visits[chain.first[level] : chain.first[level + 1]] > 0).all():
@@ -220,7 +223,10 @@ def grown(chain: Chain) -> I64:
 
 
 def moved(chain: Chain, first: I64) -> Chain:
-    """Return the chain with its levels starting at other columns; none may get narrower."""
+    """Return the chain with its levels starting at other columns; none may get narrower.
+
+    first: int64 [n_levels + 1].
+    """
     level_of = rows_of(chain.first)
     column = np.arange(chain.first[-1]) + (first - chain.first)[level_of]
     n_wk = np.zeros((len(chain.n_wk), first[-1]), np.int32)

@@ -84,7 +84,10 @@ def draw_eta(chain: Chain, eta: float, rng: np.random.Generator) -> float:
 
 
 def draw_level_prior(n_dl: I32, level_prior: F64, rng: np.random.Generator) -> F64:
-    """Draw the level prior, one level after the other, by slice sampling of its logarithm."""
+    """Draw the level prior, one level after the other, by slice sampling of its logarithm.
+
+    float64 [n_levels]. n_dl: int32 [n_docs, n_levels].
+    """
     drawn = level_prior.copy()
     lengths, n_with = np.unique(n_dl.sum(axis=1), return_counts=True)
     for level in range(len(drawn)):

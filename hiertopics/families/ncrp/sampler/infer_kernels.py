@@ -124,7 +124,7 @@ def draw_levels(
 
 @kernel()
 def draw(weights: F64, rng: np.random.Generator) -> int:
-    """Draw an index by unnormalised weights."""
+    """Draw an index by unnormalised weights, float64 [n]."""
     target = rng.random() * weights.sum()
     chosen = 0
     for index in range(len(weights)):

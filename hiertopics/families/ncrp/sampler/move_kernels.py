@@ -111,7 +111,7 @@ def leap(
 
 @kernel()
 def slot_of(path: I32, chain: Chain) -> int:
-    """Return the last node of a path that has other documents than the path's own."""
+    """Return the last node of a path, [n_levels], that has other documents than the path's own."""
     level = 0
     while level < len(path) - 1 and chain.visits[path[level + 1]] > 0:
         level += 1
@@ -243,7 +243,8 @@ def score_slots(
 def set_shares(chain: Chain, hyper: Hyperparameters, scratch: ChainScratch) -> F64:
     """Set ``share`` of each node to share_l/(n_k + V eta); return the part outside by level.
 
-    Outside a slot at a level are the new nodes below it: the sum of share_l/V over their levels.
+    float64 [n_levels]. Outside a slot at a level are the new nodes below it: the sum of share_l/V
+    over their levels.
     """
     n_levels, n_words = chain.path.shape[1], chain.n_wk.shape[0]
     at_level, total = hyper.level.copy(), 0.0
@@ -269,6 +270,7 @@ def set_shares(chain: Chain, hyper: Hyperparameters, scratch: ChainScratch) -> F
 def copy_parents(inside: F64, parent: I32, above: F64) -> None:
     """Set ``above`` of a level's nodes to ``inside`` of their parents.
 
+    above, parent: [n], by node of the level. inside: by node of the level above.
     On its own, because a loop with such look-ups is not made vector code.
     """
     for k in range(len(above)):
@@ -277,14 +279,17 @@ def copy_parents(inside: F64, parent: I32, above: F64) -> None:
 
 @kernel()
 def add_chances(row: I32, share: F64, eta: float, above: F64, inside: F64) -> None:
-    """Set ``inside`` of a level's nodes to that of the parent plus a word's chance at the node."""
+    """Set ``inside`` of a level's nodes to that of the parent plus a word's chance at the node.
+
+    All rows: [n], by node of the level.
+    """
     for k in range(len(inside)):
         inside[k] = above[k] + share[k] * (row[k] + eta)
 
 
 @kernel()
 def multiply_by(inside: F64, rest: float, product: F64) -> None:
-    """Multiply ``product`` by a word's chance under each slot of a level."""
+    """Multiply ``product`` by a word's chance under each slot of a level; rows: float64 [n]."""
     for k in range(len(product)):
         product[k] *= inside[k] + rest
 
@@ -301,7 +306,7 @@ def graft_level(
 ) -> int:
     """Redraw the parent of each node of a level in turn; return where it stopped.
 
-    order: the documents, those of a node side by side. Returns the place in ``order`` of a node
+    order: int64 [n_docs], those of a node side by side. Returns the place in ``order`` of a node
     that found no free column above it, or the number of documents.
     """
     scratch = make_scratch(words, chain, hyper, 64 * FACTORS)
@@ -344,7 +349,10 @@ def gather(docs: I64, words: TokenRanges, chain: Chain, block: I32) -> None:
 
 @kernel()
 def move_words(sign: int, path: I32, block: I32, chain: Chain) -> None:
-    """Put the block's words on a path (sign 1) or take them off it (sign -1)."""
+    """Put the block's words on a path (sign 1) or take them off it (sign -1).
+
+    block: int32 [n_words, n_levels], counts. path: [n_levels].
+    """
     for word in range(len(block)):
         for level in range(1, len(path)):
             n_tokens = sign * block[word, level]
@@ -357,7 +365,10 @@ def move_words(sign: int, path: I32, block: I32, chain: Chain) -> None:
 def score_block(
     level: int, chain: Chain, hyper: Hyperparameters, scratch: ChainScratch, block: I32
 ) -> None:
-    """Write the log likelihood ratio of the block's words under each node above ``level``."""
+    """Write the log likelihood ratio of the block's words under each node above ``level``.
+
+    block: int32 [n_words, level], counts.
+    """
     word_total = len(block) * hyper.eta
     scratch.new_score[:] = 0.0
     for above in range(level - 1, 0, -1):

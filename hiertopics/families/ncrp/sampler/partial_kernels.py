@@ -195,7 +195,7 @@ def redraw(
 
 @kernel()
 def draw_shares(n_tokens: I32, prior: F64, share: F64, rng: np.random.Generator) -> None:
-    """Draw the shares of levels of a document with these tokens at each level."""
+    """Draw the shares of levels of a document with these tokens at each level; rows: [n_levels]."""
     for level in range(len(share)):
         share[level] = rng.standard_gamma(prior[level] + n_tokens[level])
     total = share.sum()
@@ -236,21 +236,24 @@ def mix(word: int, topics: PathTopics, table: DrawMemory) -> None:
 
 @kernel()
 def add(share: np.float32, row: F32, chance: F32) -> None:
-    """Add a level's part to ``chance``."""
+    """Add a level's part to ``chance``; rows: float32 [n_paths]."""
     for k in range(len(chance)):
         chance[k] += share * row[k]
 
 
 @kernel()
 def multiply(chance: F32, product: F64) -> None:
-    """Multiply ``product`` by ``chance``."""
+    """Multiply ``product`` by ``chance``; rows: [n_paths]."""
     for k in range(len(product)):
         product[k] *= chance[k]
 
 
 @kernel()
 def take_exponents(product: F64, exponent: I64) -> None:
-    """Move the binary exponents of ``product`` to ``exponent``; leave factors from 1 to 2."""
+    """Move the binary exponents of ``product`` to ``exponent``; leave factors from 1 to 2.
+
+    Rows: [n_paths]. All products are positive.
+    """
     bits = product.view(np.int64)
     for k in range(len(bits)):
         exponent[k] += (bits[k] >> MANTISSA_BITS) - EXPONENT_BIAS
@@ -259,7 +262,7 @@ def take_exponents(product: F64, exponent: I64) -> None:
 
 @kernel()
 def draw_path(log_weight: F64, rng: np.random.Generator) -> int:
-    """Draw a place by log weights, which are overwritten."""
+    """Draw a place by log weights, float64 [n], which are overwritten."""
     largest, total = log_weight.max(), 0.0
     for k in range(len(log_weight)):
         difference = log_weight[k] - largest
@@ -283,7 +286,10 @@ def draw_levels(
     share: F64,
     rng: np.random.Generator,
 ) -> None:
-    """Draw the level of each token of a document on path ``chosen``, shares and topics held."""
+    """Draw the level of each token of a document on path ``chosen``, shares and topics held.
+
+    share: float64 [n_levels].
+    """
     n_levels = len(share)
     cumulative = np.empty(n_levels)
     for pair in range(words.pair_ptr[doc], words.pair_ptr[doc + 1]):
@@ -302,7 +308,10 @@ def draw_levels(
 
 @kernel()
 def put_levels(docs: I64, words: TokenRanges, own: I8, level: I8) -> None:
-    """Write the levels of some documents, ``own``, to their places among those of all tokens."""
+    """Write the levels of some documents, ``own``, to their places among those of all tokens.
+
+    docs: int64 [n]. own, level: int8, by token.
+    """
     done = 0
     for doc in docs:
         first = words.token_ptr[words.pair_ptr[doc]]

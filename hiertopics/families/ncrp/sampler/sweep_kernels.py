@@ -104,7 +104,7 @@ def multiply(n_wk: I32, n_factors: int, first: int, scratch: ChainScratch, score
 
 @kernel()
 def multiply_four(a: I32, b: I32, c: I32, d: I32, scale: F64, add: F64, product: F64) -> None:
-    """Multiply ``product`` by four factors, one of each row of counts."""
+    """Multiply ``product`` by four factors, one of each row of counts; rows: [n], by node."""
     sa, sb, sc, sd = scale[0], scale[1], scale[2], scale[3]
     aa, ab, ac, ad = add[0], add[1], add[2], add[3]
     for k in range(len(product)):
@@ -114,7 +114,7 @@ def multiply_four(a: I32, b: I32, c: I32, d: I32, scale: F64, add: F64, product:
 
 @kernel()
 def take_logs(product: F64, score: F64) -> None:
-    """Add the logs of the products to ``score``; set the products to one."""
+    """Add the logs of the products to ``score``; set the products to one; rows: float64 [n]."""
     for k in range(len(product)):
         score[k] += log(product[k])
         product[k] = 1.0
@@ -122,7 +122,7 @@ def take_logs(product: F64, score: F64) -> None:
 
 @kernel()
 def divide(n_k: I64, log_total: F64, total: float, score: F64) -> None:
-    """Add the first line of F to ``score``; ``total`` is x + V eta."""
+    """Add the first line of F to ``score``; ``total`` is x + V eta; rows: [n], by node."""
     for k in range(len(score)):
         score[k] += log_total[k] - log_gamma(n_k[k] + total)
 

@@ -77,15 +77,18 @@ class PathTreeDraft:
         return self.words.shape[1]
 
     def alive(self, level: int) -> I64:
-        """Return the nodes of a level that are not gone."""
+        """Return the nodes of a level that are not gone: int64 [n], ascending."""
         return np.flatnonzero((self.parent != GONE) & (self.level == level))
 
     def children(self, node: int) -> I64:
-        """Return the children of ``node``."""
+        """Return the children of ``node``: int64 [n], ascending."""
         return np.flatnonzero(self.parent == node)
 
     def ancestor(self, level: int) -> I64:
-        """Return every node's ancestor-or-self at a level, -1 above it or for gone nodes."""
+        """Return every node's ancestor-or-self at a level, -1 above it or for gone nodes.
+
+        int64 [n_nodes].
+        """
         found = np.where(self.parent == GONE, -1, np.arange(len(self.parent)))
         for _ in range(self.depth):
             lower = (found >= 0) & (self.level[found] > level)

@@ -97,7 +97,10 @@ def _roots(counts: F64) -> F32:
 
 
 def highest(similar: Floats) -> Bools:
-    """Mark the ``NEIGHBOURS`` highest entries of each row, none that is minus infinity."""
+    """Mark the ``NEIGHBOURS`` highest entries of each row, none that is minus infinity.
+
+    Bool, of the shape of ``similar`` [n_rows, n_columns].
+    """
     least = np.sort(similar, axis=1)[:, -NEIGHBOURS:][:, :1]
     return (similar >= least) & (similar > -np.inf)
 

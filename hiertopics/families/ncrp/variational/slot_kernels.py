@@ -285,7 +285,10 @@ def level_chances(tau: F64, e_log_theta: F64, e_theta: Floats) -> None:
 
 @kernel()
 def levels_gap(tau: F64, prior: F64, e_log_theta: F64) -> float:
-    """Return E_theta of one document without the terms that do not depend on tau."""
+    """Return E_theta of one document without the terms that do not depend on tau.
+
+    In nats. All rows: float64 [n_levels].
+    """
     mass = 0.0
     for level in range(len(tau)):
         mass += tau[level]
@@ -297,7 +300,7 @@ def levels_gap(tau: F64, prior: F64, e_log_theta: F64) -> float:
 
 @kernel()
 def normalise(log_weights: F64, chances: F64) -> float:
-    """Write exp(log_weights) scaled to sum 1; return the log of the sum.
+    """Write exp(log_weights) scaled to sum 1; return the log of the sum; rows: float64 [n_slots].
 
     What is too small to change the sum is 0. A NaN makes the sum NaN.
     """

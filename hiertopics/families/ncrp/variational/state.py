@@ -120,20 +120,23 @@ def lay_out(corpus: Bags, n_shards: int) -> Data:
 
 
 def by_piece(data: Data, docs: I64) -> list[I64]:
-    """Return ascending documents piece by piece, each counted from its piece's first."""
+    """Return ascending documents piece by piece, each counted from its piece's first.
+
+    docs: int64 [n], and so is each part.
+    """
     first = data.shard_bounds
     parts = np.split(docs, np.searchsorted(docs, first[1:-1]))
     return [part - start for part, start in zip(parts, first[:-1], strict=True)]
 
 
 def selected(cells: DocumentPairs, docs: I64) -> DocumentPairs:
-    """Return the cells of some documents."""
+    """Return the cells of some documents, int64 [n]."""
     chosen, ptr = entries_of(cells.ptr, docs)
     return DocumentPairs(ptr, cells.word[chosen], cells.tokens[chosen])
 
 
 def some_of(data: Data, docs: I64) -> Data:
-    """Return some documents, ascending, laid out in memory in one shard."""
+    """Return some documents, int64 [n], ascending, laid out in memory in one shard."""
     cells = selected(data.cells, docs)
     counts = counts_of(cells, data.n_words)
     n_with = np.bincount(cells.word, minlength=data.n_words)
@@ -188,11 +191,11 @@ class State(TreeState):
 
     @property
     def log_mass(self) -> F64:
-        """LM of each slot."""
+        """LM of each slot, float64 [n_nodes]."""
         return log_masses(self.nodes, self.sticks, self.gamma)
 
     def by_node(self, order: I64) -> dict[str, NDArray[Any]]:
-        """Return the topics of nodes in another order."""
+        """Return the topics of nodes in another order, int64 [n_nodes]."""
         return {"lam": np.ascontiguousarray(self.lam[:, order])}
 
     @staticmethod
@@ -258,7 +261,7 @@ class SlotProbabilities(NamedTuple):
     weigh: Callable[[DocumentPairs, Any, Any, int, int], F64]
 
     def blocks(self, piece: DocumentPairs, local: Any) -> Iterator[F64]:
-        """Yield q of slots of a piece's documents, some documents after the other."""
+        """Yield q of slots of a piece's documents, float64 [some, n_nodes] after the other."""
         n_docs, step = len(local.tau), max(1, CELLS // self.n_nodes)
         for first in range(0, n_docs, step):
             yield self.weigh(piece, local, self.given, first, min(n_docs, first + step))
@@ -338,7 +341,10 @@ def visit(piece: DocumentPairs, local: Any, message: DocumentPassMessage) -> Pas
 def visit_some(
     piece: DocumentPairs, local: Any, message: DocumentPassMessage, docs: I64
 ) -> PassSums:
-    """Do the local step of some of a piece's documents in place; their cells are copied."""
+    """Do the local step of some of a piece's documents in place; their cells are copied.
+
+    docs: int64 [n], ascending.
+    """
     sums, value = _nothing(message), 0.0
     for first, last in spans(piece.ptr[docs + 1] - piece.ptr[docs]):
         here = docs[first:last]

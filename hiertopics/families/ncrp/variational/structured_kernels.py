@@ -87,7 +87,7 @@ def levels_of_slot(
 
 @kernel(fastmath=REASSOCIATE)
 def log_chance(count: Floats, total: Floats) -> float:
-    """Return the sum over pairs of count * log(total)."""
+    """Return the sum over pairs of count * log(total); rows: [n_pairs]."""
     value = 0.0
     for pair in range(len(count)):
         value += count[pair] * log(float(total[pair]))
@@ -250,7 +250,10 @@ def weigh_documents(
 def log_normaliser(
     cells: DocumentPairs, first: int, last: int, tau: F64, given: SlotGlobals, scratch: SlotScratch
 ) -> float:
-    """Return the sum of log normalisers of documents ``first .. last`` under their tau."""
+    """Return the sum of log normalisers of documents ``first .. last`` under their tau.
+
+    tau: float64 [n_docs, n_levels].
+    """
     log_weights, chances = np.empty((2, len(given.slots.path)))
     total = 0.0
     for doc in range(first, last):
