@@ -20,6 +20,7 @@ from hiertopics.corpus.corpora import advising
 from hiertopics.corpus.corpora.advising import _repeated_lines, advise, advise_on_lines, settings_of
 from hiertopics.corpus.corpora.checking import advised, check
 from hiertopics.corpus.corpora.inmemory import as_corpus
+from hiertopics.corpus.data import languages
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.languages import COMMON, language_of, stop_lists, unparted
 from hiertopics.corpus.formats.reading import read_corpus
@@ -369,6 +370,42 @@ def test_auto_takes_the_delimiter_and_the_encoding(
     config = (tmp_path / "run" / "config.yaml").read_text(encoding="utf-8")
     assert "encoding: cp1252" in config and "delimiter: ;" in config.replace("'", "")
     assert "caf\u00e9" in (tmp_path / "run" / "vocab.txt").read_text(encoding="utf-8").split()
+
+
+@pytest.fixture
+def without_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide the package with the stop words of languages."""
+    monkeypatch.setattr(languages, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "stop_words", None)
+
+
+@pytest.mark.usefixtures("without_lists")
+def test_advice_names_the_package_of_a_list_that_is_not_installed(
+    call: Callable[..., Any], french: Path
+) -> None:
+    """The advised command runs, and tells what it had to leave out."""
+    checked = call("check", french, "--lines")
+    (told,) = [line for line in checked.err.splitlines() if "french stop words" in line]
+    told = told.removeprefix("advice: ")
+    assert told.endswith(
+        "-s data.stop_words=french leaves them out (pip install 'hiertopics[words]')"
+    )
+    done = call(*in_a_shell(checked), *SMALL)
+    assert done.code == 0 and f"advice: {told}" in done.err.splitlines()
+    assert "auto: data.max_df=0.5" in done.err
+    with_note = call("fit", french, "--lines", "-b", "multinomial", "-o", "plain")
+    assert "drops them (pip install 'hiertopics[words]')" in with_note.err
+
+
+@pytest.mark.usefixtures("without_lists")
+def test_the_english_list_is_taken_without_the_package() -> None:
+    common = (*COMMON["english"][:14], *COMMON["polish"][:14])
+    corpus = as_corpus([[*document, *common] for document in texts()])
+    assert isinstance(corpus, Corpus)
+    found = advise(corpus, text=True)
+    assert settings_of(found)["stop_words"] == "english"
+    (told,) = [str(one) for one in found if one.key is None and "polish" in str(one)]
+    assert "pip install 'hiertopics[words]'" in told
 
 
 def test_what_parts_no_columns_is_no_delimiter(tmp_path: Path) -> None:
