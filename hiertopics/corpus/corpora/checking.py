@@ -125,7 +125,10 @@ def check(
         auto, to_name = settings_of(advice), dict[str, Any]()
         if problems.found:
             auto, to_name = _remedies(source)
-    found = [_as_given(problem, source.path, config) for problem in problems.found]
+    found = [
+        problem.renamed(str(config.corpus)) if problem.path == str(source.path) else problem
+        for problem in problems.found
+    ]
     source = replace(source, path=Path(str(config.corpus)))
     shape = {} if read is None else shape_of(read) | marks_of(read)
     notes = () if read is None else (*read.notes, *_choice_note(read, limits))
@@ -289,11 +292,6 @@ def advice_for(corpus: Corpus | Vectors, source: Source) -> tuple[Advice, ...]:
     lines = advise_on_lines((one.text for one in records(source)), corpus.n_docs) if again else ()
     found = advise(corpus, text=text, whole_pages=whole_pages)
     return (*advise_on_marks(marks), *lines, *found)
-
-
-def _as_given(problem: DataError, path: Path, config: DataConfig) -> DataError:
-    """Return a problem with the corpus under the name that it was given."""
-    return problem.renamed(str(config.corpus)) if problem.path == str(path) else problem
 
 
 @contextmanager
