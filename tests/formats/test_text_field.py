@@ -140,7 +140,7 @@ def test_a_column_of_single_words_is_asked_about(put: Put, form: str) -> None:
     path = put(f"a.{form}", "\n".join(lines) + "\n")
     asked = "documents have one word (median); is 'year' the text?"
     assert read_corpus(Source(path, text_field="year")).notes == (
-        f"{asked}; 'title' has more words",
+        f"{asked} 'title' has more words",
     )
     assert read_corpus(Source(path, text_field="title")).notes == ()
     few = put(f"few.{form}", "\n".join(lines[:15]) + "\n")

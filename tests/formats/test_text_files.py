@@ -122,7 +122,32 @@ def test_binary_files_of_a_folder_are_counted(put: Put, tmp_path: Path, call: Ca
         assert "'c.txt', 'd.txt', 'e.txt', ...; take them out of the folder" in told
         assert "encoding" not in told and "--auto" not in told
     done = call("fit", put("x.bin", NOISE))
-    assert "no format goes by that name, and it is a binary file, no text; name" in done.err
+    assert "no format goes by that name; it is a binary file, no text; name" in done.err
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("name|text|year\na|red wind|1\nb|snow, ice|2\n", "--from csv -s data.delimiter='|'"),
+        ("name;text\na;red wind, ice\n", "--from csv -s data.delimiter=';'"),
+        ("name\ttext\na\tred; wind\n", "--from tsv"),
+        ("text,year\nred wind,1\n", "--from csv"),
+        ('{"text": "red wind"}\n', "--from jsonl"),
+        ('[{"text": "red wind"},\n', "--from json"),
+        ("red wind, ice\nsnow\n", None),
+    ],
+)
+def test_a_file_without_suffix_tells_its_format_by_its_first_lines(
+    put: Put, text: str, options: str | None
+) -> None:
+    with pytest.raises(
+        UsageError, match="no format goes by that name; name the format by --from"
+    ) as stop:
+        read_corpus(Source(put("dump", text)))
+    if options is None:
+        assert str(stop.value).endswith("folder; --lines takes each line for a document")
+    else:
+        assert str(stop.value).endswith(f"by its first lines it is read by {options}")
 
 
 def test_a_text_with_few_control_characters_is_no_binary_file(put: Put) -> None:

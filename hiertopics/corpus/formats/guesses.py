@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from hiertopics.base.errors import DataError
@@ -112,6 +113,40 @@ def settings_found(source: Source) -> dict[str, Any]:
     if guess is not None and guess.is_clear:
         found["text_field"] = guess.field
     return found
+
+
+FEW_LINES = 3
+"""First lines of a file by which its format is guessed."""
+
+
+def options_told(path: Path) -> str | None:
+    """Return the options that read a file, by its first lines; None where they tell nothing."""
+    if not path.is_file():
+        return None
+    try:
+        first = [row for row in islice(rows(path, encoding=ANY), FEW_LINES) if row]
+    except DataError:
+        return None
+    if not first:
+        return None
+    if first[0].startswith("{"):
+        return "--from jsonl"
+    if first[0].startswith("["):
+        return "--from json"
+    for mark, options in COLUMNS.items():
+        n_marks = {row.count(mark) for row in first}
+        if len(first) > 1 and len(n_marks) == 1 and n_marks != {0}:
+            return options
+    return None
+
+
+COLUMNS = {
+    "\t": "--from tsv",
+    "|": "--from csv -s data.delimiter='|'",
+    ";": "--from csv -s data.delimiter=';'",
+    ",": "--from csv",
+}
+"""The options that read a table, by the mark between its columns; the surest mark first."""
 
 
 def other_delimiter(source: Source, row: str) -> str | None:

@@ -167,7 +167,7 @@ def _field_note(
         return ()
     field = source.text_field or DEFAULT_TEXT_FIELD
     guess = sample(source).guess
-    other = "" if guess is None or guess.field == field else f"; {guess.field!r} has more words"
+    other = "" if guess is None or guess.field == field else f" {guess.field!r} has more words"
     return (f"documents have one word (median); is {field!r} the text?{other}",)
 
 
