@@ -156,7 +156,7 @@ def test_what_the_reader_remarks_is_told(call: Call, place: Path, command: tuple
         (("a.ldac", "b.jsonl"), "jsonl is only read; what can be written is ldac"),
         (
             ("a.ldac", "b.xyz"),
-            "no format goes by that name; give it a suffix.*, or name it by --to$",
+            "shards, or name it by --to\n",
         ),
         (("a.ldac", "b.mtx", "--to", "mtxx"), "unknown format 'mtxx'"),
         (("a.ldac", "b.npz.gz"), "compressed already"),

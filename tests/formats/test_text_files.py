@@ -140,14 +140,12 @@ def test_binary_files_of_a_folder_are_counted(put: Put, tmp_path: Path, call: Ca
 def test_a_file_without_suffix_tells_its_format_by_its_first_lines(
     put: Put, text: str, options: str | None
 ) -> None:
-    with pytest.raises(
-        UsageError, match="no format goes by that name; name the format by --from"
-    ) as stop:
+    with pytest.raises(UsageError, match="no format goes by that name; ") as stop:
         read_corpus(Source(put("dump", text)))
     if options is None:
         assert str(stop.value).endswith("folder; --lines takes each line for a document")
     else:
-        assert str(stop.value).endswith(f"by its first lines it is read by {options}")
+        assert str(stop.value).endswith(f"; by its first lines, {options} reads it")
 
 
 def test_a_text_with_few_control_characters_is_no_binary_file(put: Put) -> None:
@@ -258,7 +256,7 @@ def test_lines_and_paragraphs_of_one_file(put: Put) -> None:
         ("a.TXT.gz", "--lines takes each line"),
         ("a.md", "--lines takes each line"),
         ("a.pdf", "turn each such file into a .txt file"),
-        ("a.what", "name the format, one of ldac, uci"),
+        ("a.what", "name the format by --from, one of ldac, uci"),
     ],
 )
 def test_a_file_that_is_no_corpus_tells_what_to_do(put: Put, name: str, what: str) -> None:
