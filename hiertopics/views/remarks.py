@@ -124,7 +124,11 @@ def tags_of(run: RunDir, name: str, path: Path | None) -> Tags:
                 f"{run.path} keeps no column {name!r} of its documents{known}; "
                 f"--side {name}=FILE reads one"
             )
-        written = {"delimiter": data.delimiter, "encoding": data.encoding}
+        written = {
+            "delimiter": data.delimiter,
+            "quoting": data.quoting,
+            "encoding": data.encoding,
+        }
     else:
         form = table_form(path) or ""
         written = {"encoding": _encoding_beside(run)}

@@ -119,15 +119,18 @@ def column_of(
     form: str,
     *,
     delimiter: str | None = None,
+    quoting: str = "double",
     encoding: str | None = None,
 ) -> Tags:
     """Return a column of a table in a form of ``TABLES``, a row for each record.
 
-    delimiter, encoding: see ``Source``. Raises DataError naming the line of a broken row; where
-    there is no such column, or it holds texts.
+    delimiter, quoting, encoding: see ``Source``. Raises DataError naming the line of a broken row;
+    where there is no such column, or it holds texts.
     """
     table = Metadata()
-    source = Source(path, form, text_field=name, delimiter=delimiter, encoding=encoding)
+    source = Source(
+        path, form, text_field=name, delimiter=delimiter, quoting=quoting, encoding=encoding
+    )
     for row in rows_or_hints(source):
         table.add({name: row.values[name]})
     found = table.tags()
