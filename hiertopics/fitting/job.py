@@ -30,7 +30,7 @@ from hiertopics.corpus.holdouts.split import Split
 from hiertopics.fitting import loop
 from hiertopics.fitting.branches import quick_support
 from hiertopics.fitting.loop import Callback, Event, Stop
-from hiertopics.fitting.memory import besides, code, estimated, in_megabytes
+from hiertopics.fitting.memory import besides, code, estimated, given_in_megabytes, in_megabytes
 from hiertopics.fitting.sampling import Sampling
 from hiertopics.runs import artifacts, soundness
 from hiertopics.runs.checkpoints import (
@@ -323,9 +323,10 @@ class Job:
     def _outgrown(self, what: str, iteration: int) -> UsageError:
         """Say in manifest and log that the fit stopped; return the error that says why."""
         self._write_manifest("stopped", iteration, None)
+        given = given_in_megabytes(self.memory or 0)
         problem = (
-            f"--memory {format_bytes(self.memory or 0)} is too little: {what}, as the model has "
-            f"grown; with more the same command goes on from iteration {iteration}"
+            f"--memory {given} is too little: {what}, as the model has grown; with more "
+            f"the same command goes on from iteration {iteration}"
         )
         self.run.log(f"stopped: {problem}")
         return UsageError(problem)

@@ -7,7 +7,6 @@ import sys
 from scipy import sparse
 
 from hiertopics.base.errors import UsageError
-from hiertopics.base.units import format_bytes
 from hiertopics.contract import Settings, registry
 from hiertopics.corpus.data import Bags, Shelf, Vectors
 from hiertopics.corpus.holdouts.split import Split
@@ -91,10 +90,15 @@ def require_memory(limit: int, needed: int) -> None:
     """Raise UsageError where a fit would take more than it may."""
     if needed > limit:
         raise UsageError(
-            f"--memory {format_bytes(limit)} is too little: the least for this fit is "
+            f"--memory {given_in_megabytes(limit)} is too little: the least for this fit is "
             f"{in_megabytes(needed)}; fewer topics or nodes, a smaller vocabulary or held-out part "
             "take less"
         )
+
+
+def given_in_megabytes(n_bytes: int) -> str:
+    """Return the bytes of ``--memory`` in the unit of ``in_megabytes``, as they were given."""
+    return f"{round(n_bytes / MEGABYTE, 1):.10g}MB"
 
 
 def in_megabytes(n_bytes: int) -> str:

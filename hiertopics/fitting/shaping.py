@@ -73,7 +73,10 @@ def _check(branches: list[int], tree: Tree) -> None:
     n_leaves = len(np.setdiff1d(tree.shown, tree.parent))
     asked = ",".join(map(str, branches))
     if not branches or branches[0] < 2 or any(np.diff(branches) <= 0):
-        raise UsageError(f"branches must rise from level to level, from 2 on, got {asked!r}")
+        raise UsageError(
+            "branches must rise from level to level: the nodes below the root first, 2 or more, "
+            f"then those of the next level, as 8,30; got {asked!r}"
+        )
     if branches[-1] >= n_leaves:
         raise UsageError(f"branches asks for {asked}, but the tree has {n_leaves} leaves: ask less")
 

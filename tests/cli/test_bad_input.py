@@ -73,7 +73,10 @@ CASES: dict[str, tuple[tuple[object, ...], str]] = {
     "documents without any word": (("fit", "empty.ldac", "--holdout", "none"), "word"),
     "a split seed beyond measure": ((*FIT, "--holdout", f"docs:0.5@{10**23}"), "holdout"),
     "a truncation beyond measure": ((*FIT, "-s", f"model.truncation={10**20}"), "truncation"),
-    "negative iterations": ((*FIT, "--iterations", -1), r"inference\.iterations must be .*>= 0"),
+    "negative iterations": (
+        (*FIT, "-s", "inference.iterations=-1"),
+        r"inference\.iterations must be .*>= 0",
+    ),
     "no worker": ((*FIT, "--workers", 0), "--workers"),
     "a negative seed": ((*FIT, "--seed", -1), "seed must be .*>= 0"),
     "a duration in words": ((*FIT, "--time-limit", "soon"), "like 3h50m"),

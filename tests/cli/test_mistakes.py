@@ -32,6 +32,8 @@ FILES = {
     "strings.jsonl": b'"aa bb"\n"cc"\n',
     "packed.ldac.gz": b"not read",
     "single.ldac": b"2 0:1 1:2\n",
+    "empty.txt": b"",
+    "nan.csv": b"text\nNaN\nnull\n",
     "good.ldac": b"2 0:1 1:2\n2 1:1 2:3\n1 0:4\n",
 }
 
@@ -107,6 +109,21 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
         r"packed\.ldac: no such file; there is packed\.ldac\.gz$",
     ),
     "a suffix of a packed file too many": (("check", "good.ldac.gz"), r"there is good\.ldac$"),
+    "a misspelt suffix": (
+        ("fit", "semi.cvs"),
+        r"semi\.cvs: no such file; did you mean semi\.csv\?$",
+    ),
+    "a misspelt file below a folder that is missing": (("check", "gone/a.csv"), "no such file$"),
+    "nothing of that name": (("check", "zzz.csv"), r"zzz\.csv: no such file$"),
+    "an empty text": (("fit", "empty.txt"), r"error: empty\.txt: is empty$"),
+    "columns that were not parted": (
+        ("fit", "semi.csv", "--text-field", "year"),
+        r"^(?!.*did you mean).*parted by ';'",
+    ),
+    "cells without text": (
+        ("fit", "nan.csv"),
+        r"no words in 2 documents; they have no text \(an empty cell, NaN or null\)$",
+    ),
     "no iterations": (
         ("fit", "good.ldac", "--iterations", "0"),
         r"invalid value for '--iterations': 0 is not in the range x>=1; see hiertopics fit -h$",

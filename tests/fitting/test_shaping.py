@@ -174,9 +174,13 @@ def test_a_price_needs_held_out_words(copied: Finished, call: Call, holdout: str
     [
         ("hdp-pcvb0", "2", "shape is for nhdp-variational, nhdp-gibbs"),
         ("hlda-variational", "2", "shape is for nhdp-variational, nhdp-gibbs"),
-        ("nhdp-variational", "3,2", "must rise from level to level"),
+        (
+            "nhdp-variational",
+            "3,2",
+            "must rise from level to level: the nodes below the root first",
+        ),
         ("nhdp-variational", "2,2", "must rise from level to level"),
-        ("nhdp-variational", "1", "from 2 on"),
+        ("nhdp-variational", "1", "2 or more"),
         ("nhdp-variational", "99", "leaves: ask less"),
         ("nhdp-variational", "x", "takes numbers as 6,30"),
         ("nhdp-variational", "", "takes numbers as 6,30"),

@@ -16,6 +16,7 @@ import os
 import zlib
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
@@ -39,6 +40,9 @@ SCHEMES = ("http:", "https:", "ftp:", "s3:", "gs:", "hf:")
 """Beginnings of addresses on a network."""
 
 PACKED = (".gz", ".xz")
+
+ALIKE, MOST_NAMES = 0.75, 10_000
+"""How much of a name a misspelt one must share; names of a folder that are compared with it."""
 
 OLDER_ENCODING = "cp1252"
 MIXED = f"utf-8,{OLDER_ENCODING}"
@@ -103,7 +107,7 @@ def require_file(path: Path) -> None:
 
 
 def lacking(path: Path) -> DataError:
-    """Return the error for a file that is not there; it names a compressed or unpacked one."""
+    """Return the error for a file that is not there; it names one that may be meant."""
     if (scheme := path.parts[0] if path.parts else "").lower() in SCHEMES:
         address = str(path).replace(scheme, f"{scheme}/", 1)  # a Path has one slash of the two
         return DataError(address, "is no file on this machine; download it, and give the file")
@@ -111,7 +115,22 @@ def lacking(path: Path) -> DataError:
     others += [path.with_suffix("")] if path.suffix in PACKED else []
     there = next((other for other in others if os.path.isfile(other)), None)
     told = "no such file" if path.suffix else "no such file or folder"
-    return DataError(path, told + (f"; there is {there}" if there else ""))
+    if there is not None:
+        return DataError(path, f"{told}; there is {there}")
+    meant = _alike(path)
+    return DataError(path, told + (f"; did you mean {meant}?" if meant else ""))
+
+
+def _alike(path: Path) -> Path | None:
+    """Return the file or folder beside a missing one whose name is most like it."""
+    from difflib import get_close_matches  # slow to import, and only a mistake needs it
+
+    try:
+        names = [entry.name for entry in islice(os.scandir(path.parent), MOST_NAMES)]
+    except OSError:
+        return None
+    near = get_close_matches(path.name, names, n=1, cutoff=ALIKE)
+    return path.with_name(near[0]) if near else None
 
 
 @contextmanager

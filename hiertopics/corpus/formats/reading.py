@@ -64,7 +64,10 @@ DOCUMENTS = (".pdf", ".doc", ".docx", ".odt", ".epub", ".rtf", ".ps")
 
 
 def refuse_documents(path: Path) -> None:
-    """Raise UsageError for a text that is no corpus by its name; say how it can be read."""
+    """Raise UsageError for a text that is no corpus by its name; say how it can be read.
+
+    Raises DataError for an empty text.
+    """
     name = unpacked(path.name).lower()
     if name.endswith(PAGES):
         raise UsageError(f"{path} is one page: give a folder of pages, each of them a document")
@@ -76,6 +79,8 @@ def refuse_documents(path: Path) -> None:
         what = "is not read; turn each such file into a .txt file, and give their folder"
         raise UsageError(f"{path} {what}")
     if name.endswith(PLAIN_TEXT) and not name.startswith("docword."):
+        if path.stat().st_size == 0:
+            raise DataError(path, "is empty")
         raise UsageError(
             f"{path} is one text: --lines takes each line for a document, --from paragraphs each "
             "paragraph; or give a folder with a file for each document"

@@ -48,7 +48,8 @@ class LackingFieldError(DataError):
     ) -> None:
         """``first``: the cells of the first line, where fields are numbers of columns."""
         near = get_close_matches(field, list(values), n=1)
-        meant = f"; did you mean {near[0]!r}?" if near and not first else ""
+        is_undivided = len(values) == 1 and re.search(r"[;|\t]", next(iter(values))) is not None
+        meant = f"; did you mean {near[0]!r}?" if near and not first and not is_undivided else ""
         if first:
             meant = f"; the first line holds {listed(first)}"
         what = f"no field {field!r}; there are {listed(list(values)) or 'none'}{meant}"

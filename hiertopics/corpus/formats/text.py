@@ -66,7 +66,9 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
     try:
         counts = vectorizer.fit_transform(texts())
     except ValueError as error:  # what the vectorizer says of an empty vocabulary
-        what = _without_words(source, len(groups), has_letters) if groups else "holds no documents"
+        what = "holds no documents"
+        if groups:
+            what = _without_words(source, len(groups), n_missing, has_letters)
         raise DataError(source.path, what) from error
     columns = metadata.tags()
     names = tuple(doc_ids) if doc_ids else None
@@ -111,7 +113,7 @@ def draft(source: Source, vocab: tuple[str, ...] | None, into: CorpusDraft) -> C
             held.add({numbers[word]: n for word, n in words.items() if word in numbers})
     held.flush()
     if into.n_docs and not numbers:
-        raise DataError(source.path, _without_words(source, into.n_docs, has_letters))
+        raise DataError(source.path, _without_words(source, into.n_docs, n_missing, has_letters))
     order = sorted(numbers) if vocab is None else vocab
     place = np.empty(len(numbers), np.int64)
     place[[numbers[word] for word in order]] = np.arange(len(numbers))
@@ -125,9 +127,12 @@ def draft(source: Source, vocab: tuple[str, ...] | None, into: CorpusDraft) -> C
     )
 
 
-def _without_words(source: Source, n_docs: int, has_letters: bool) -> str:
+def _without_words(source: Source, n_docs: int, n_missing: int, has_letters: bool) -> str:
     """Return the fault of texts without a word, and the pattern where it drops their letters."""
     what = f"no words in {n_docs} documents"
+    if n_missing:
+        told = f"{n_missing} of them have" if n_missing < n_docs else "they have"
+        what += f"; {told} no text {_why_missing(source)}"
     if not has_letters or source.tokenizer is not None or drops_stop_words(source):
         return what
     if source.token_pattern is None:
@@ -135,18 +140,21 @@ def _without_words(source: Source, n_docs: int, has_letters: bool) -> str:
     return f"{what}: data.token_pattern {source.token_pattern!r} matches nothing in them"
 
 
+def _why_missing(source: Source | None) -> str:
+    is_lines = source is not None and source.format == "lines"
+    return "(a blank line)" if is_lines else "(an empty cell, NaN or null)"
+
+
 def _notes(
     source: Source | None, named_by: str | None, n_missing: int, n_docs: int
 ) -> tuple[str, ...]:
     """Return a reader's notes on texts. source: None where they come from no file."""
     notes = []
-    is_lines = source is not None and source.format == "lines"
     if named_by is not None:
         other = "(data.id_field takes another)"
         notes.append(f"documents are called by the field {named_by!r} {other}")
     if n_missing:
-        why = "(a blank line)" if is_lines else "(an empty cell, NaN or null)"
-        notes.append(f"{n_missing} of {n_docs} documents have no text {why}")
+        notes.append(f"{n_missing} of {n_docs} documents have no text {_why_missing(source)}")
     if source is not None and source.format == FOLDER:
         notes = [*left_aside_note(source), *notes]
     return tuple(notes)

@@ -106,7 +106,7 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         check(self.seeds, most_leaves(self))
         levels = [] if self.branches == "auto" else list(self.branches)
         if any(upper >= lower for upper, lower in zip(levels, levels[1:], strict=False)):
-            raise FieldError("branches", f"must rise from level to level, got {levels}")
+            raise FieldError("branches", f"must rise from level to level, as [8, 30], got {levels}")
         n_names = len(self.seeds or {})
         if levels and n_names > levels[0]:
             asked = f"branches asks for {levels[0]} below the root"
