@@ -10,9 +10,8 @@ from scipy import sparse
 
 from hiertopics.base.arrays import F64, I64, Bools
 from hiertopics.base.units import many
-from hiertopics.corpus.data import Tags, support_lacks
+from hiertopics.corpus.data import Tags, support_lacks, support_told
 from hiertopics.corpus.data.columns import binned, drawn_part, is_time, moments
-from hiertopics.corpus.data.support import support_sentence
 from hiertopics.corpus.data.tree import NONE, ROOT, Labels, Tree, hidden_nodes
 from hiertopics.corpus.holdouts.spec import WITHIN
 from hiertopics.views.render import FEW_DOCUMENTS, comes_back, share_told
@@ -162,7 +161,7 @@ def _largest(lead_input: LeadInput, branches: I64) -> list[Piece]:
 
 
 def _support(lead_input: LeadInput) -> list[Piece]:
-    told = support_sentence(lead_input.tree, hidden=lead_input.hidden)
+    told = support_told(lead_input.tree, hidden=lead_input.hidden)
     if not told and (lacks := support_lacks(lead_input.tree)):
         told = f"{lacks}; hiertopics support RUN measures it"
     return [f"{told}."] if told else []
