@@ -77,17 +77,12 @@ def _kept(overrides: Sequence[str], checked: CheckResult) -> list[str]:
     lists = {one.value for one in checked.advice if one.key == "stop_words"}
     kept = []
     for entry in overrides:
-        key = _data_key(entry)
+        key = entry.partition("=")[0].strip().removeprefix("data.")
         if key not in checked.auto:
             kept.append(entry)
         elif key == "stop_words":
             kept += [f"data.stop_words={value}" for value in lists]
     return kept
-
-
-def _data_key(override: str) -> str:
-    """Return the entry of the ``data`` section that ``KEY=VALUE`` sets."""
-    return override.partition("=")[0].strip().removeprefix("data.")
 
 
 def _fit_command(corpus: str, data: dict[str, Any], overrides: Sequence[str]) -> str:

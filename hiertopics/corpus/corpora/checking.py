@@ -121,7 +121,10 @@ def check(
             read = _read(source, problems)
         advice = () if read is None else _not_followed(all_advice(read, source), config)
         auto = settings_found(source) if problems.found else settings_of(advice)
-    found = [_as_given(problem, source.path, config) for problem in problems.found]
+    found = [
+        problem.renamed(str(config.corpus)) if problem.path == str(source.path) else problem
+        for problem in problems.found
+    ]
     source = replace(source, path=Path(str(config.corpus)))
     shape = {} if read is None else shape_of(read) | marks_of(read)
     notes = () if read is None else (*read.notes, *_choice_note(read, limits))
@@ -265,11 +268,6 @@ def advice_for(corpus: Corpus | Vectors, source: Source) -> tuple[Advice, ...]:
     lines = advise_on_lines((one.text for one in records(source)), corpus.n_docs) if again else ()
     found = advise(corpus, text=text, whole_pages=whole_pages)
     return (*advise_on_marks(marks), *lines, *found)
-
-
-def _as_given(problem: DataError, path: Path, config: DataConfig) -> DataError:
-    """Return a problem with the corpus under the name that it was given."""
-    return problem.renamed(str(config.corpus)) if problem.path == str(path) else problem
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import numpy as np
 
 from hiertopics.base.errors import DataError, UsageError
 from hiertopics.base.files import require_place
+from hiertopics.base.room import Room
 from hiertopics.corpus.corpora import dataset
 from hiertopics.corpus.corpora.section import data_section
 from hiertopics.corpus.data import Bags, Corpus, Vectors
@@ -102,7 +103,7 @@ def _to_shards(
         read = in_counts(dataset.read_data(config), "shards")
         return shards.write_bags(read, target, dataset.choices_of(config)), read.notes
     vocab = None if source.vocab is None else read_vocabulary(source.vocab)
-    draft = CorpusDraft(shards.room_beside(target))
+    draft = CorpusDraft(Room(target.parent))
     known = drafter(source, vocab, draft)._replace(choices=dataset.choices_of(config))
     if draft.n_docs == 0:
         raise DataError(source.path, "holds no documents")

@@ -57,7 +57,8 @@ def write_corpus(
     form = FORMATS[name]
     if corpus.n_docs == 0:
         raise UsageError("a corpus without documents cannot be written")
-    data = _suited(corpus, name)
+    # A table of counts is a corpus, too.
+    data = corpus if form.dense else in_counts(corpus, name)
     if form.folder:
         shards.require_place(path)
         if others:
@@ -76,11 +77,6 @@ def write_corpus(
     packed = {file: _packed(file, write) for file, write in writers.items()}
     write_together(packed, last_tells=True)
     return tuple(writers)
-
-
-def _suited(data: Corpus | Vectors, name: str) -> Corpus | Vectors:
-    """Return the data as the format can hold it; a table of counts is a corpus, too."""
-    return data if FORMATS[name].dense else in_counts(data, name)
 
 
 def in_counts(data: Corpus | Vectors, name: str) -> Corpus:

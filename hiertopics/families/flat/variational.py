@@ -272,13 +272,23 @@ def sweep_block_in_fixed_order(
     return _swept(kernels.sweep_block_in_fixed_order, piece, local, block)
 
 
+def indicators_of(
+    piece: HasCells, seen_dk: Table | None, seen_wk: Table, dtype: DTypeLike
+) -> Table:
+    """Return the indicators of a piece's documents [n_docs, T], all 0 where there are none yet.
+
+    seen_wk: those of words [n_words, T], or [n_words, 0] where none are noted.
+    """
+    if seen_dk is not None:
+        return seen_dk
+    return room_of(piece).zeros((piece.n_docs, seen_wk.shape[1]), dtype)
+
+
 def _swept(
     kernel: Callable[..., int], piece: HasCells, local: Any, block: BlockInput
 ) -> tuple[Any, tuple[tuple[Table, ...], F64]]:
     n_wk, seen_wk = block.rows
-    seen_dk = local.seen_dk
-    if seen_dk is None:
-        seen_dk = room_of(piece).zeros((piece.n_docs, seen_wk.shape[1]), n_wk.dtype)
+    seen_dk = indicators_of(piece, local.seen_dk, seen_wk, n_wk.dtype)
     tables = ExpectedCounts(local.resp, local.n_dk, n_wk, seen_dk, seen_wk)
     n_k = block.given.n_k.copy()
     prior = block.given.prior
