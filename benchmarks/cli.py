@@ -20,6 +20,7 @@ BENCHMARKS = (
     "scaling",
     "estep",
     "quality",
+    "bursts",
     "authors",
     "author-speed",
     "trees",

@@ -24,7 +24,7 @@ FILES = {
     "20news-test": "20newsgroups/20news-test.ldac.gz",
 }
 WORDS: dict[str, dict[str, Any]] = {
-    "20news-test": {"min_df": 10, "max_df": 0.5, "stop_words": "english"},
+    "20news-test": {"min_df": 10, "max_df": 0.5, "stop_words": "english", "stop_rests": False},
 }
 """The words that are chosen of a corpus: entries of the section ``data`` of a config."""
 

@@ -26,13 +26,23 @@ def score(path: Path, corpus: Path, split_spec: str) -> Record:
     """
     _, split = split_corpus(load_corpus(DataConfig(corpus=str(corpus))), split_spec)
     found, by_doc = scorer.score_documents(topic_model(open_run(path, split)), split)
+    return {
+        "one_scorer": found._asdict(),
+        "one_scorer_log_likelihood": _rounded(by_doc),
+        **by_document(path, "log_likelihood"),
+    }
+
+
+def by_document(path: Path, *names: str) -> Record:
+    """Return what the one ``eval --heldout`` of a run found for each document: ``n_scored``, too.
+
+    names: arrays of that score, [documents], such as the sums of log p(w | d).
+    """
     (file,) = (path / "eval").glob("completion*.npz")
     arrays = archives.read_npz(file)
     scored = archives.unpack_csr("scored", arrays)
     return {
-        "one_scorer": found._asdict(),
-        "one_scorer_log_likelihood": _rounded(by_doc),
-        "log_likelihood": _rounded(arrays["log_likelihood"]),
+        **{name: _rounded(arrays[name]) for name in names},
         "n_scored": np.asarray(scored.sum(axis=1)).ravel().tolist(),
     }
 

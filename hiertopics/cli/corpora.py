@@ -60,9 +60,12 @@ def check_command(**options: Any) -> int:
         _print_problems(checked, as_json)
     else:
         _print_summary(checked, as_json)
-    if checked.auto:
+    if checked.auto or checked.to_name:
         kept = _kept(options["overrides"], checked)
-        told = _fit_command(options["corpus"], data, kept)
+        named = {**data, **checked.to_name}
+        if "delimiter" in named:
+            kept.append(f"data.delimiter={named.pop('delimiter')}")
+        told = _fit_command(options["corpus"], named, kept)
         again = " with the same input" if options["corpus"] == "-" else ""
         tell(f"to take this advice{again}: {told} --auto")
     return min((problem.exit_code for problem in checked.problems), default=0)

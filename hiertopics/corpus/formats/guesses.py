@@ -108,8 +108,9 @@ def settings_found(source: Source) -> dict[str, Any]:
             return {}
         if fault is not None:
             found["encoding"] = fault.remedy.encoding
-    if (field := _text_field_found(replace(source, **found))) is not None:
-        found["text_field"] = field
+    guess = _text_field_guessed(replace(source, **found))
+    if guess is not None and guess.is_clear:
+        found["text_field"] = guess.field
     return found
 
 
@@ -120,12 +121,24 @@ def other_delimiter(source: Source, row: str) -> str | None:
     return next((mark for mark in DELIMITERS if mark in row), None)
 
 
-def _text_field_found(source: Source) -> str | None:
-    """Return the field that holds the text of a table, where it is clear and nobody named one."""
+def text_field_left(source: Source, found: Mapping[str, Any]) -> str | None:
+    """Return the field that probably holds the text, where no clear one is ``found``.
+
+    found: what ``settings_found`` returns.
+    """
+    guess = None if "text_field" in found else _text_field_guessed(replace(source, **found))
+    return None if guess is None else guess.field
+
+
+def _text_field_guessed(source: Source) -> Guess | None:
+    """Return the field of a table that probably holds the text, where one has to be named.
+
+    The field of a table without header is the number of its column.
+    """
     if source.format not in TABLES or source.text_field is not None:
         return None
     found = sample(source)
     guess = found.guess
-    if guess is None or not guess.is_clear or DEFAULT_TEXT_FIELD in found.rows[0]:
+    if guess is None or DEFAULT_TEXT_FIELD in found.rows[0]:
         return None
-    return found.column(guess.field) if found.lacks_header else guess.field
+    return guess._replace(field=found.column(guess.field)) if found.lacks_header else guess

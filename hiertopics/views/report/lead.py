@@ -10,12 +10,11 @@ from scipy import sparse
 
 from hiertopics.base.arrays import F64, I64, Bools
 from hiertopics.base.units import many
-from hiertopics.corpus.data import Tags, support_lacks
+from hiertopics.corpus.data import Tags, support_lacks, support_told
 from hiertopics.corpus.data.columns import binned, drawn_part, is_time, moments
-from hiertopics.corpus.data.support import support_sentence
 from hiertopics.corpus.data.tree import NONE, ROOT, Labels, Tree, hidden_nodes
 from hiertopics.corpus.holdouts.spec import WITHIN
-from hiertopics.views.render import FEW_DOCUMENTS, comes_back, share_told
+from hiertopics.views.render import FEW_DOCUMENTS, FITTING, comes_back, share_told
 from hiertopics.views.report.documents import Shares
 from hiertopics.views.report.topics import Layout
 
@@ -23,8 +22,6 @@ Piece = str | int
 """A piece of the paragraph: text, or the place of a topic, which is called by its name."""
 
 N_NAMED = 3
-NOWHERE = 1 / 3
-"""A document fits nowhere that gives no branch more than this part of its tokens."""
 
 STANDARD_ERRORS = 4.0
 """How far two means must be apart for a sentence to speak of them."""
@@ -162,7 +159,7 @@ def _largest(lead_input: LeadInput, branches: I64) -> list[Piece]:
 
 
 def _support(lead_input: LeadInput) -> list[Piece]:
-    told = support_sentence(lead_input.tree, hidden=lead_input.hidden)
+    told = support_told(lead_input.tree, hidden=lead_input.hidden)
     if not told and (lacks := support_lacks(lead_input.tree)):
         told = f"{lacks}; hiertopics support RUN measures it"
     return [f"{told}."] if told else []
@@ -175,7 +172,7 @@ def _nowhere(lead_input: LeadInput, below: F64) -> list[Piece]:
     """
     if lead_input.nouns != "words" or below.shape[1] < 2 or not len(below):
         return []
-    n = int((below.max(axis=1) < NOWHERE).sum())
+    n = int((below.max(axis=1) < FITTING).sum())
     if not n:
         return ["Each document has a branch with a third of its words or more."]
     fits, their = ("fits", "its") if n == 1 else ("fit", "their")
