@@ -19,7 +19,7 @@ from hiertopics.base.arrays import I64
 from hiertopics.base.errors import DataError, UsageError
 from hiertopics.base.saying import note
 from hiertopics.corpus.data import ROOT, Tags, Tree
-from hiertopics.corpus.data.columns import Drawn, axis_of, drawn_part, is_time
+from hiertopics.corpus.data.columns import Drawn, axis_of, drawn_part, is_time, why_not_shown
 from hiertopics.corpus.data.treeshares import main_topics
 from hiertopics.corpus.formats.opening import require_file
 from hiertopics.corpus.formats.records import column_of, table_form
@@ -97,6 +97,12 @@ def side_remarks(run: RunDir, sides: Mapping[str, Path | None]) -> dict[int, lis
                 line = bars if over_time else line
             remarks[node].append((name, line, value))
     return remarks
+
+
+def tell_what_is_not_shown(name: str, tags: Tags, bins: Tags) -> None:
+    """Say on stderr why a column that was asked for does not show what its user expects."""
+    if told := why_not_shown(tags, bins):
+        note(f"column {name!r}: {told}")
 
 
 def tags_of(run: RunDir, name: str, path: Path | None) -> Tags:

@@ -17,13 +17,13 @@ from hiertopics.base.stretches import ends_of
 from hiertopics.contract import registry
 from hiertopics.corpus.corpora.dataset import corpus_name
 from hiertopics.corpus.data import ROOT, Tags, Tree, groups_of, hidden_nodes, in_order, support_told
-from hiertopics.corpus.data.columns import Kind, kind_of
+from hiertopics.corpus.data.columns import Kind, binned, kind_of
 from hiertopics.runs.edits import MERGE, MOVE, SPLIT
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.arrange import arranged
 from hiertopics.views.levels import in_levels, parse_cut, supported_part
-from hiertopics.views.remarks import parse_sides, tags_of
+from hiertopics.views.remarks import parse_sides, tags_of, tell_what_is_not_shown
 from hiertopics.views.report.agreement import agreement_part
 from hiertopics.views.report.card import card_of, key_of
 from hiertopics.views.report.documents import (
@@ -138,6 +138,9 @@ class _Gathering:
         self.tags: dict[str, Tags] = {
             name: tags_of(run, name, path) for name, path in parse_sides(request.sides).items()
         }
+        for name, tags in self.tags.items():
+            if name != NAMES:
+                tell_what_is_not_shown(name, tags, binned(tags))
         whole = _arranged(run)
         self.tree = self._part(run, whole)
         self.ranked = in_order(whole, run.vocab, request.words_by)
