@@ -171,12 +171,12 @@ def test_days_are_bars_and_a_column_without_a_view_says_why(
         lines = [f"2026-11-{days[doc % 3]}T0{doc % 7}:00\n" for doc in range(30)]
         (tmp_path / name).write_text("".join(lines))
     (tmp_path / "other").write_text("30/11/2026\n1/12/2026\n" * 15)
-    (tmp_path / "name").write_text("".join(f"text{doc}\n" for doc in range(30)))
+    (tmp_path / "title").write_text("".join(f"text{doc}\n" for doc in range(30)))
     why = {
         "days": "",
         "day": "all documents that have a value have '2026-11-30': there is nothing to compare",
         "other": "it is not shown over time: '1/12/2026' is no date like 1998-05-31",
-        "name": "no two documents have the same value: there is nothing to compare",
+        "title": "no two documents have the same value: there is nothing to compare",
     }
     for name, told in why.items():
         expected = f"note: column {name!r}: {told}\n" if told else ""
