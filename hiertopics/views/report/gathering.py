@@ -189,9 +189,9 @@ class _Gathering:
             self.left_out.append(f"{fewer}: {self.limit}")
         background = self._background()
         words = words_of(tree, layout, background, max(n_words, 1))
-        branch_ids, branch_values = branch_words_of(tree, layout, background, max(n_words, 1))
+        branches = branch_words_of(tree, layout, background, max(n_words, 1))
         called, parts = self._called(tree, layout), self._parts(layout)
-        some = [*words.ids, *branch_ids, *words.telling, *called, *chain.from_iterable(parts)]
+        some = [*words.ids, *branches.ids, *branches.telling, *called, *chain.from_iterable(parts)]
         every = [*some, np.empty(0, np.int64)]
         listed = np.unique(np.concatenate(every).astype(np.int64))
         frequency = np.zeros(len(run.vocab)) if background is None else background
@@ -201,10 +201,10 @@ class _Gathering:
         self.n_listed = len(listed)
         nodes = node_part(tree, layout, words, [self.number[ids] for ids in words.ids])
         nodes |= label_columns(self.labels, layout)
-        if any(map(len, branch_ids)):
-            nodes["branch_words"] = [self.number[ids].tolist() for ids in branch_ids]
-            nodes["branch_values"] = [shortened(values) for values in branch_values]
-        nodes["telling"] = [self.number[ids].tolist() for ids in words.telling]
+        if any(map(len, branches.ids)):
+            nodes["branch_words"] = [self.number[ids].tolist() for ids in branches.ids]
+            nodes["branch_values"] = [shortened(values) for values in branches.values]
+        nodes["telling"] = [self.number[ids].tolist() for ids in branches.telling]
         nodes["called"] = [self.number[ids].tolist() for ids in called]
         if any(parts):
             nodes["parts"] = [[self.number[ids].tolist() for ids in name] for name in parts]
