@@ -25,6 +25,7 @@ from hiertopics.corpus.formats.opening import require_file
 from hiertopics.corpus.formats.records import column_of, table_form
 from hiertopics.corpus.formats.sidefiles import read_tags
 from hiertopics.corpus.formats.tablerows import TABLES
+from hiertopics.runs.documents import by_field
 from hiertopics.runs.rundir import RunDir
 
 ENTRIES = 1 << 22
@@ -117,10 +118,11 @@ def tags_of(run: RunDir, name: str, path: Path | None) -> Tags:
     n_docs = len(np.union1d(split.train_docs, split.heldout_docs))
     written: dict[str, Any] = {}
     if path is None:
-        kept = {} if run.documents is None else run.documents.tags
-        if name in kept:
-            return kept[name]
         data = run.experiment.data
+        marked = {} if run.documents is None else run.documents.tags
+        kept = by_field(marked, data)
+        if found := kept.get(name) or marked.get(name):
+            return found
         path, form = Path(str(data.corpus)), str(data.from_)
         if form not in TABLES or not path.is_file():
             known = f"; it keeps {', '.join(kept)}" if kept else "; it keeps none"
