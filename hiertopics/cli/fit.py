@@ -82,7 +82,7 @@ def _leave(number: int, _: FrameType | None) -> None:
     help="The held-out part: docs:0.1@S, tokens:0.2@S, fold:2/5@S, train:1200@S, "
     "links:0.2@S[,drop], none.",
 )
-@click.option("--iterations", type=int, metavar="N", help="Iterations in all.")
+@click.option("--iterations", type=click.IntRange(min=1), metavar="N", help="Iterations in all.")
 @time_option
 @workers_option
 @memory_option
@@ -256,7 +256,12 @@ def _show(result: Any, price: Any) -> None:
 @set_option
 @click.option("--seed", type=int, help="Seed of the fit. [default: RUN's]")
 @click.option("--holdout", metavar="SPEC", help="The held-out part of them. [default: as in RUN]")
-@click.option("--iterations", type=int, metavar="N", help="Iterations in all. [default: RUN's]")
+@click.option(
+    "--iterations",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Iterations in all. [default: RUN's]",
+)
 @time_option
 @workers_option
 @trust_option
@@ -288,7 +293,12 @@ def refit_command(**options: Any) -> int:
     help="Words that RUN lacks: join the vocabulary if they satisfy RUN's limits such as "
     "data.min_df, or drop them.",
 )
-@click.option("--iterations", type=int, metavar="N", help="Iterations in all. [default: RUN's]")
+@click.option(
+    "--iterations",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Iterations in all. [default: RUN's]",
+)
 @time_option
 @workers_option
 @memory_option

@@ -104,6 +104,10 @@ def topics_command(
     run, node = newest_node(run, node)
     target = chosen_run(run)
     words_by = "name" if (words_by, node, form) == (None, None, "text") else words_by
+    if by not in (None, "group") and (top, form) == (None, "text"):
+        from hiertopics.views.bycolumn import refuse_names
+
+        refuse_names(target, str(by), sides)
     if by not in (None, "group") and (node, top, form) == (None, None, "text"):
         from hiertopics.views.bycolumn import is_over_time, n_values
         from hiertopics.views.shares import MOST_VALUES

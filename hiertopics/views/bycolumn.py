@@ -46,6 +46,12 @@ FEWEST = 2
 """Documents of a value below which nothing is said of its spread."""
 
 MOST_VALUES = 200
+FEWEST_NAMES = 15
+"""Values that are compared without a word, though each may be of one document."""
+
+UNIQUE = 0.9
+"""Values per document from which on a value stands for a document."""
+
 MOST_CELLS = 8_000_000
 """Shares of documents at some nodes that are looked at together: 64 MB."""
 
@@ -118,6 +124,19 @@ def n_values(run: RunDir, column: str, sides: Sequence[str]) -> int:
     """Return how many values of a column documents have. Raises as ``by_column`` does."""
     members = _values(run, column, sides).members
     return int(np.count_nonzero(members.sum(axis=0)))
+
+
+def refuse_names(run: RunDir, column: str, sides: Sequence[str]) -> None:
+    """Raise UsageError where nearly each value is one document. Raises as ``by_column`` does."""
+    members = _values(run, column, sides).members
+    n_values, n_docs = int(np.count_nonzero(members.sum(axis=0))), int(members.sum())
+    if n_values <= FEWEST_NAMES or n_values < UNIQUE * n_docs:
+        return
+    raise UsageError(
+        f"column {column_called(column)!r} has {n_values} values in {n_docs} documents: nearly "
+        "each is one document, and shares say nothing of it; --top N or --format csv show them "
+        "all the same"
+    )
 
 
 def _values(run: RunDir, column: str, sides: Sequence[str]) -> Tags:

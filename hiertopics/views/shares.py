@@ -20,6 +20,9 @@ LONGEST_NAME = 40
 MOST_BARS = 40
 """Most bars of a line over time; with more years or months, neighbours share a bar."""
 
+INTERVALS = ("95% interval", "difference in points", "its 95% interval")
+"""Heads behind that of a share."""
+
 MOST_VALUES, MOST_TOPICS = 15, 8
 """Values, and topics, of a table of both."""
 
@@ -138,13 +141,13 @@ def to_share_table(rows: Sequence[Row]) -> Grid:
             "value": row["value"],
             "documents": f"{row['n_docs']} of {row['of']}",
             "share": _percent(row["share"]),
-            "95%": _between(row["low"], row["high"], ""),
-            "difference": _points(row["difference"]),
-            "95% of it": _between(row["difference_low"], row["difference_high"], "+"),
+            "95% interval": _between(row["low"], row["high"], ""),
+            "difference in points": _points(row["difference"]),
+            "its 95% interval": _between(row["difference_low"], row["difference_high"], "+"),
         }
         for row in rows
     ]
-    columns = ("id", "topic", "value", "documents", "share", "95%", "difference", "95% of it")
+    columns = ("id", "topic", "value", "documents", "share", *INTERVALS)
     return to_table(lines, columns, right=columns[3:])
 
 

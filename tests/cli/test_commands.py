@@ -164,7 +164,7 @@ def test_a_finished_run_says_so_and_ends_well(call: Call, tiny_file: Path) -> No
     outcome = call(*words)
     assert (outcome.code, outcome.out) == (0, "run\n")
     assert "finished already" in outcome.err and "--iterations" in outcome.err
-    fewer = call(*words, "--iterations", 0)
+    fewer = call(*words, "--iterations", 1)
     for told in (outcome.err, fewer.err):
         assert "nothing was done: the run is complete at iteration 4, and a larger" in told
         assert "\ndone: " not in told

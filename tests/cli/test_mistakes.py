@@ -107,6 +107,11 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
         r"packed\.ldac: no such file; there is packed\.ldac\.gz$",
     ),
     "a suffix of a packed file too many": (("check", "good.ldac.gz"), r"there is good\.ldac$"),
+    "no iterations": (
+        ("fit", "good.ldac", "--iterations", "0"),
+        r"invalid value for '--iterations': 0 is not in the range x>=1; see hiertopics fit -h$",
+    ),
+    "no iterations of a refit": (("refit", "a", "-o", "b", "--iterations", "0"), "range x>=1; see"),
     "a single document": (("fit", "single.ldac"), r"1 document cannot be split"),
     "the number of topics": (
         ("fit", "good.ldac", "-s", "model.topics=20"),

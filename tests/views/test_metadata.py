@@ -319,7 +319,7 @@ def test_every_format_of_topics_by_column_says_the_same(folder: Path, call: Call
     assert [row["value"].removeprefix("'") for row in rows] == [r["value"] for r in records]
     assert "'=bob" in {row["value"] for row in rows}
     text = call("topics", run, 0, "--by", "by").out
-    assert text.count("\n") == 1 + 3 and "95% of it" in text
+    assert text.count("\n") == 1 + 3 and "difference in points  its 95% interval" in text
     assert call("topics", run, "--by", "by").out == call("topics", run, "--by", "by").out
 
 
@@ -441,7 +441,7 @@ def test_the_terminal_shows_the_commonest_of_many_values(
     lines = outcome.out.splitlines()
     assert lines[0].split()[:2] == ["value", "documents"] and len(lines) == 1 + 2
     assert "the 2 commonest of 3 values; a share is the mean" in outcome.err
-    assert "95% of it" in call(*words, "--top", 3).out
+    assert "difference in points  its 95% interval" in call(*words, "--top", 3).out
 
 
 def test_a_document_without_words_is_counted_nowhere(fit_tiny: Call, tmp_path: Path) -> None:
@@ -519,3 +519,24 @@ def test_views_take_a_split_column_by_its_plain_name(authors: Path, call: Call) 
     columns = json.loads(gzip.decompress(base64.b64decode(packed[0])))
     (column,) = [one for one in columns if one["name"].startswith("authors")]
     assert column["name"] == "authors" and set(column["values"]) == {"Ann, A", "Bob", "Cat"}
+
+
+def test_a_column_whose_values_are_documents_is_told_and_shown_if_asked_for(
+    fit_tiny: Call, call: Call, tmp_path: Path
+) -> None:
+    """Each value but two is of one document; the same column as few values is shown."""
+    rows = [
+        {"text": TEXTS[n % 4], "name of it": f"paper {max(n, 1)}", "few": f"k{n % 12}"}
+        for n in range(N)
+    ]
+    raw = tmp_path / "raw.jsonl"
+    raw.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run = tmp_path / "run"
+    fit_tiny(run, "hlda-variational", corpus=raw)
+    for words in ((), (0,)):
+        told = call("topics", run, *words, "--by", "name of it")
+        assert (told.code, told.out, told.err.count("\n")) == (2, "", 1)
+        assert "column 'name of it' has " in told.err and "nearly each is one document" in told.err
+        assert call("topics", run, *words, "--by", "few").code == 0
+        assert call("topics", run, *words, "--by", "name of it", "--top", 3).code == 0
+    assert call("topics", run, "--by", "name of it", "--format", "csv").out.count("\n") > N // 2

@@ -152,7 +152,7 @@ def test_years_are_bars_and_codes_are_counts(
     assert over_years.out.splitlines()[0].split()[2:5] == ["1990", "to", "1992"]
     assert "--top N the largest differences" in over_years.err
     over_areas = call("topics", run, "--by", "area", "--side", sides[1])
-    assert "95% of it" in over_areas.out and not set("▁▂▃▄▅▆▇█") & set(over_areas.out)
+    assert "its 95% interval" in over_areas.out and not set("▁▂▃▄▅▆▇█") & set(over_areas.out)
     tree = call("show-tree", run, "--side", sides[0], "--side", sides[1]).out
     of_years = [line for line in tree.splitlines() if "year: " in line]
     of_areas = [line for line in tree.splitlines() if "area: " in line]
