@@ -191,10 +191,6 @@ class RunFolder(click.Path):
         return offered or [CompletionItem(incomplete, type="dir")]
 
 
-def _is_whole(value: str) -> bool:
-    return value.removeprefix("-").isdigit()
-
-
 class NodeNumber(click.IntRange):
     """A node of the run that precedes it on the command line, as its number."""
 
@@ -204,7 +200,8 @@ class NodeNumber(click.IntRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number of a node that is given by it, by its name or by words of its name."""
         path = None if ctx is None else ctx.params.get("run")
-        if path is not None and isinstance(value, str) and not _is_whole(value):
+        is_text = isinstance(value, str) and not value.removeprefix("-").isdigit()
+        if path is not None and is_text:
             from hiertopics.cli.options import named_node
             from hiertopics.runs.rundir import RunDir
 

@@ -60,9 +60,12 @@ def check_command(**options: Any) -> int:
         _print_problems(checked, as_json)
     else:
         _print_summary(checked, as_json)
-    if checked.auto:
+    if checked.auto or checked.to_name:
         kept = _kept(options["overrides"], checked)
-        told = _fit_command(options["corpus"], data, kept)
+        named = {**data, **checked.to_name}
+        if "delimiter" in named:
+            kept.append(f"data.delimiter={named.pop('delimiter')}")
+        told = _fit_command(options["corpus"], named, kept)
         again = " with the same input" if options["corpus"] == "-" else ""
         tell(f"to take this advice{again}: {told} --auto")
     return min((problem.exit_code for problem in checked.problems), default=0)
@@ -77,17 +80,12 @@ def _kept(overrides: Sequence[str], checked: CheckResult) -> list[str]:
     lists = {one.value for one in checked.advice if one.key == "stop_words"}
     kept = []
     for entry in overrides:
-        key = _data_key(entry)
+        key = entry.partition("=")[0].strip().removeprefix("data.")
         if key not in checked.auto:
             kept.append(entry)
         elif key == "stop_words":
             kept += [f"data.stop_words={value}" for value in lists]
     return kept
-
-
-def _data_key(override: str) -> str:
-    """Return the entry of the ``data`` section that ``KEY=VALUE`` sets."""
-    return override.partition("=")[0].strip().removeprefix("data.")
 
 
 def _fit_command(corpus: str, data: dict[str, Any], overrides: Sequence[str]) -> str:

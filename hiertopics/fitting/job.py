@@ -44,7 +44,7 @@ from hiertopics.runs.checkpoints import (
 from hiertopics.runs.labels import name_nodes
 from hiertopics.runs.manifest import FILES, MADE_BY, MANIFEST, PARENTS, SEALED_FROM
 from hiertopics.runs.origin import Origin, peak_memory, refuse_begun_elsewhere
-from hiertopics.runs.rundir import SUPPORT, RunDir
+from hiertopics.runs.rundir import DRAWS, SUPPORT, RunDir
 from hiertopics.runs.soundness import ARITHMETIC, blamed, check_objective
 
 
@@ -381,7 +381,8 @@ class Job:
         words = self.train.vocab
         self.seals |= artifacts.write_summary(self.run, summary, words, self.experiment)
         self.seals |= self._quick_support(summary)
-        self.seals = {**artifacts.draw_seals(self.run), **self.seals}
+        draws = (f"{DRAWS}{path.name}" for path in self.run.numbered("draws"))
+        self.seals = {**self.run.seals(draws), **self.seals}
         for problem in name_nodes(self.run, summary.tree, self.train.vocab, summary.names):
             self.say(f"warning: {problem}")
         self._write_manifest(status, event.iteration, objective, diagnoses)

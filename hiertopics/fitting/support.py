@@ -105,17 +105,7 @@ def support(
             return fitted_in_memory(experiment, part, settings, first, n_iterations)
 
         resample = partial(_resample, target, basis, corpus, fitted)
-        n_nodes = len(basis.shares.rows)
-        found = [
-            _kept(
-                target,
-                f"{number:04d}-{key}",
-                n_nodes,
-                partial(resample, number),
-                partial(say, f"resample {number + 1} of {resamples} done"),
-            )
-            for number in range(resamples)
-        ]
+        found = _each(target, basis, resample, resamples, key, say)
         shuffled = _null(target, corpus, fitted, key, resamples, say) if null else None
     made = ResampleFits(n_iterations, _needed(target), changed)
     return _written(target, basis, found, made, shuffled, replace, say)
@@ -234,6 +224,30 @@ def _basis(tree: Tree, theta: sparse.csr_array, corpus: Any, run: RunDir | None 
     return Basis(tree, theta, np.asarray(lengths), counts if has_words else None)
 
 
+def _each(
+    run: RunDir,
+    basis: Basis,
+    resample: Callable[[int], TreeComparison],
+    resamples: int,
+    key: str,
+    say: Callable[[str], None],
+    *,
+    shuffled: bool = False,
+) -> list[TreeComparison]:
+    """Return the comparison with each resample, by ``_kept``. shuffled: whether words are."""
+    of_what, start = (" of shuffled words", "null-") if shuffled else ("", "")
+    return [
+        _kept(
+            run,
+            f"{start}{number:04d}-{key}",
+            len(basis.shares.rows),
+            partial(resample, number),
+            partial(say, f"resample {number + 1} of {resamples}{of_what} done"),
+        )
+        for number in range(resamples)
+    ]
+
+
 def _kept(
     run: RunDir,
     name: str,
@@ -339,17 +353,7 @@ def _null(
     summary = fitted(shuffled)
     own = _basis(summary.tree, summary.theta, shuffled)
     resample = partial(_resample, run, own, shuffled, fitted)
-    n_nodes = len(own.shares.rows)
-    found = [
-        _kept(
-            run,
-            f"null-{number:04d}-{key}",
-            n_nodes,
-            partial(resample, number),
-            partial(say, f"resample {number + 1} of {resamples} of shuffled words done"),
-        )
-        for number in range(resamples)
-    ]
+    found = _each(run, own, resample, resamples, key, say, shuffled=True)
     value = node_support(own, found).value
     told = covered(own.tree, own.theta, own.lengths, value)
     return {name: getattr(told, name) for name in ("covered_50", "covered_70", "branches_50")}

@@ -217,7 +217,7 @@ def _words_of(
     place = columns_in(added.vocab, own)
     unnamed = added.vocab == default_vocab(added.n_words) and own != default_vocab(len(own))
     if new_words == "drop" or unnamed:
-        words = joining.without_new(own, place, choices)
+        words = joining.JoinedVocabulary(own, place, (), choices)
     else:
         words = joining.with_new(own, place, added, choices)
         _warn_of_stop_words(words.joined)

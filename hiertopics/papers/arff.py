@@ -400,16 +400,12 @@ def _start(source: Source, feed: _Feed, sparse: bool) -> dict[str, Any]:
         return started
     # Besides its own errors liac-arff lets almost anything through.
     except Exception as error:
-        raise _no_type(source, _type(feed.text), feed.number) from error
+        raise _no_type(source, feed.text.split(" ", 2)[2], feed.number) from error
 
 
 def _no_type(source: Source, text: str, line: int) -> DataError:
     what = "expected numeric, real, integer or {value, ...} as the type of the attribute"
     return DataError(source.path, f"{what}, got {shown(text)}", line)
-
-
-def _type(line: str) -> str:
-    return line.split(" ", 2)[2]
 
 
 def _kind(source: Source, attribute: Attribute, declared: tuple[str, Any]) -> list[str] | None:

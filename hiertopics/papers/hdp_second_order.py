@@ -18,7 +18,7 @@ from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.config import ModelSettings
 from hiertopics.families.flat.kernels import ExpectedCounts, PseudoCounts
-from hiertopics.families.flat.layout import BlockInput, Data, Piece, room_of, take_turns
+from hiertopics.families.flat.layout import BlockInput, Data, Piece, take_turns
 from hiertopics.papers import hdp_second_order_kernels as kernels
 from hiertopics.papers.hdp_second_order_kernels import Spreads
 
@@ -99,9 +99,7 @@ def _sweep(
 ) -> tuple[Local, tuple[tuple[Table, ...], F64]]:
     """Sweep a block; answer with the moves of n_k and var_k."""
     n_wk, var_wk, seen_wk = block.rows
-    seen_dk = local.seen_dk
-    if seen_dk is None:
-        seen_dk = room_of(piece).zeros((piece.n_docs, seen_wk.shape[1]), n_wk.dtype)
+    seen_dk = variational.indicators_of(piece, local.seen_dk, seen_wk, n_wk.dtype)
     tables = ExpectedCounts(local.resp, local.n_dk, n_wk, seen_dk, seen_wk)
     spreads = Spreads(local.var_dk, var_wk)
     before = block.given

@@ -157,11 +157,6 @@ def present_seals(run: RunDir) -> dict[str, str]:
     return run.seals(name for name in (*INPUTS, DOCUMENTS, *SUMMARY) if run.file(name).exists())
 
 
-def draw_seals(run: RunDir) -> dict[str, str]:
-    """Return the seals of the kept draws on disk."""
-    return run.seals(f"{DRAWS}{path.name}" for path in run.numbered("draws"))
-
-
 def write_draw(run: RunDir, iteration: int, summary: Summary, paths: I32 | None = None) -> None:
     """Write one draw of a sampler: the arrays of model.npz and theta of the training documents.
 

@@ -33,6 +33,8 @@ SIZED = ("truncation", "branches")
 """Names of it here, under ``model``."""
 LEVELS = ("depth", "levels", "n_levels", "num_levels", "nr_levels", "max_depth")
 """Names of the number of levels of a tree in other programs."""
+CHARACTERS = ("data.delimiter",)
+"""Keys whose value is a character."""
 
 
 def merge(*layers: Mapping[str, object]) -> dict[str, object]:
@@ -83,6 +85,9 @@ def without_key(layer: Mapping[str, Any], section: str, key: str) -> dict[str, A
 def parse_set(items: Overrides) -> dict[str, object]:
     """Turn ``["model.gamma=1e-3", ...]`` into nested settings; values follow the YAML rules.
 
+    A value of one character is that character: YAML reads ``|`` as an empty text, and ``#`` as
+    null. Digits are numbers, and ``~`` is null where the key is none of ``CHARACTERS``.
+
     A mapping ``{"model.gamma": 1e-3, ...}`` holds the values themselves. Raises ConfigError with
     every item that has no ``=``, no proper key or no readable value.
     """
@@ -97,7 +102,7 @@ def parse_set(items: Overrides) -> dict[str, object]:
             problems.append(f"expected section.key=value, got {item!r} (--set)")
             continue
         try:
-            value = parse_value(text)
+            value = text if _is_character(key.strip(), text) else parse_value(text)
         except ConfigError as error:
             problems.append(f"{key.strip()}: {error} (--set)")
             continue
@@ -105,6 +110,13 @@ def parse_set(items: Overrides) -> dict[str, object]:
     if problems:
         raise ConfigError(problems)
     return settings
+
+
+def _is_character(key: str, text: str) -> bool:
+    """Tell whether the text of a value stands for itself."""
+    if len(text) != 1:
+        return False
+    return key in CHARACTERS or not (text.isalnum() or text.isspace() or text == "~")
 
 
 def _nested_under(parts: Sequence[str], value: object) -> dict[str, object]:

@@ -94,7 +94,8 @@ def _largest(tree: Tree, level: list[int], size: int) -> tuple[list[int], dict[i
     ``level`` gives way to its children where those that were added hold ``MOST`` of it.
     """
     ends = _Ends(tree, level)
-    waiting = [(-float(tree.subtree_weight[node]), node) for node in _children(tree, level)]
+    below = [child for node in level for child in tree.children(node).tolist()]
+    waiting = [(-float(tree.subtree_weight[node]), node) for node in below]
     heapq.heapify(waiting)
     while waiting:
         _, node = heapq.heappop(waiting)
@@ -104,10 +105,6 @@ def _largest(tree: Tree, level: list[int], size: int) -> tuple[list[int], dict[i
             heapq.heappush(waiting, (-float(tree.subtree_weight[child]), child))
     owner = {node: top for top in level for node in ends.below(top)}
     return list(owner), owner
-
-
-def _children(tree: Tree, nodes: Sequence[int]) -> list[int]:
-    return [child for node in nodes for child in tree.children(node).tolist()]
 
 
 class _Ends:

@@ -20,6 +20,7 @@ from hiertopics.corpus.corpora import advising
 from hiertopics.corpus.corpora.advising import _repeated_lines, advise, advise_on_lines, settings_of
 from hiertopics.corpus.corpora.checking import advised, check
 from hiertopics.corpus.corpora.inmemory import as_corpus
+from hiertopics.corpus.data import languages
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.languages import COMMON, language_of, stop_lists, unparted
 from hiertopics.corpus.formats.reading import read_corpus
@@ -371,6 +372,42 @@ def test_auto_takes_the_delimiter_and_the_encoding(
     assert "caf\u00e9" in (tmp_path / "run" / "vocab.txt").read_text(encoding="utf-8").split()
 
 
+@pytest.fixture
+def without_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide the package with the stop words of languages."""
+    monkeypatch.setattr(languages, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "stop_words", None)
+
+
+@pytest.mark.usefixtures("without_lists")
+def test_advice_names_the_package_of_a_list_that_is_not_installed(
+    call: Callable[..., Any], french: Path
+) -> None:
+    """The advised command runs, and tells what it had to leave out."""
+    checked = call("check", french, "--lines")
+    (told,) = [line for line in checked.err.splitlines() if "french stop words" in line]
+    told = told.removeprefix("advice: ")
+    assert told.endswith(
+        "-s data.stop_words=french leaves them out (pip install 'hiertopics[words]')"
+    )
+    done = call(*in_a_shell(checked), *SMALL)
+    assert done.code == 0 and f"advice: {told}" in done.err.splitlines()
+    assert "auto: data.max_df=0.5" in done.err
+    with_note = call("fit", french, "--lines", "-b", "multinomial", "-o", "plain")
+    assert "drops them (pip install 'hiertopics[words]')" in with_note.err
+
+
+@pytest.mark.usefixtures("without_lists")
+def test_the_english_list_is_taken_without_the_package() -> None:
+    common = (*COMMON["english"][:14], *COMMON["polish"][:14])
+    corpus = as_corpus([[*document, *common] for document in texts()])
+    assert isinstance(corpus, Corpus)
+    found = advise(corpus, text=True)
+    assert settings_of(found)["stop_words"] == "english"
+    (told,) = [str(one) for one in found if one.key is None and "polish" in str(one)]
+    assert "pip install 'hiertopics[words]'" in told
+
+
 def test_what_parts_no_columns_is_no_delimiter(tmp_path: Path) -> None:
     path = tmp_path / "plain.csv"
     for header, row in (("text", "aa; bb"), ("text,year;month", "aa; bb,1990")):
@@ -389,6 +426,21 @@ def test_check_ends_with_the_command_that_takes_its_advice(
     assert "--auto" not in call("check", "few.txt", "--lines").err
 
 
+SMALL = ("-b", "multinomial", "--iterations", "1", "-o", "run")
+
+
+def in_a_shell(checked: Any) -> list[str]:
+    """Return the arguments that a shell makes of the command that ``check`` ends with."""
+    command = checked.err.splitlines()[-1].removeprefix("to take this advice: ")
+    assert command.startswith("hiertopics fit ") and command.endswith(" --auto")
+    return subprocess.run(
+        ["bash", "-c", f'hiertopics() {{ printf "%s\\0" "$@"; }}; {command}'],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split("\0")[:-1]
+
+
 @pytest.mark.parametrize(
     "name", ["plain.csv", "-odd name's.csv", "back\\slash.csv", "a tab\t.csv", "semi;colon.csv"]
 )
@@ -399,20 +451,44 @@ def test_the_advised_command_runs_as_it_is_printed(
     rows = [" ".join([*document, *COMMON["english"][:12]]) for document in texts()]
     (tmp_path / name).write_text("\n".join(["the body", *rows]) + "\n")
     flags = ["--text-field", "the body", "-s", "data.min_df=2"]
-    last = call("check", *flags, "--", name).err.splitlines()[-1]
-    command = last.removeprefix("to take this advice: ")
-    assert command.startswith("hiertopics fit ") and command.endswith(" --auto")
-    words = subprocess.run(
-        ["bash", "-c", f'hiertopics() {{ printf "%s\\0" "$@"; }}; {command}'],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split("\0")[:-1]
-    small = ("-b", "multinomial", "--iterations", "1", "-o", "run")
-    done = call(*words, *small)
+    words = in_a_shell(call("check", *flags, "--", name))
+    done = call(*words, *SMALL)
     assert done.code == 0 and "auto: data.stop_words=english" in done.err
     config = (tmp_path / "run" / "config.yaml").read_text(encoding="utf-8")
     assert "min_df: 2" in config and "text_field: the body" in config
+
+
+TWO_TEXTS = {
+    "a header": ("title|section|summary", "--text-field summary"),
+    "no header": ("sun rain|1|a long wind and snow", "--text-field 2 -s 'data.delimiter=|'"),
+}
+"""Tables of two columns of words, neither of them clearly the text."""
+
+
+@pytest.mark.parametrize("case", TWO_TEXTS)
+def test_the_advised_command_names_the_column_that_was_guessed(
+    call: Callable[..., Any], tmp_path: Path, case: str
+) -> None:
+    first, named = TWO_TEXTS[case]
+    rows = [f"sun rain {'abcdefgh'[i % 8]}|{i}|red wind snow ice" for i in range(12)]
+    (tmp_path / "two.csv").write_text("\n".join([first, *rows]) + "\n")
+    checked = call("check", "two.csv")
+    assert checked.code == 2
+    assert named.partition(" -s")[0] in checked.out
+    assert checked.err == f"to take this advice: hiertopics fit two.csv {named} --auto\n"
+    assert call(*in_a_shell(checked), *SMALL).code == 0
+    config = (tmp_path / "run" / "config.yaml").read_text(encoding="utf-8")
+    assert "delimiter: '|'" in config
+
+
+def test_no_command_is_advised_that_would_be_refused(
+    call: Callable[..., Any], tmp_path: Path
+) -> None:
+    """The columns are parted by ;, and the third line has one too many."""
+    (tmp_path / "uneven.csv").write_text("text;year\nred wind snow;1\nsun;2;3\n")
+    checked = call("check", "uneven.csv")
+    assert checked.code == 2 and "data.delimiter=';'" in checked.out
+    assert checked.err == ""
 
 
 def test_auto_without_a_corpus_is_refused_in_one_line(call: Callable[..., Any]) -> None:

@@ -193,3 +193,23 @@ def test_a_file_in_no_named_encoding_is_told_with_the_others(texts: Path) -> Non
     (texts / "c.txt").write_bytes(b"caf\xe9\n")
     with pytest.raises(DataError, match="not ascii text .*; 1 of 3 files are like this: 'c.txt'"):
         read_corpus(Source(texts, encoding="ascii"))
+
+
+def test_a_run_given_as_a_corpus_is_named_as_a_run(texts: Path, tmp_path: Path, call: Call) -> None:
+    few = ("--holdout", "none", "--iterations", 1, "-q")
+    assert call("fit", texts, "-b", "multinomial", "-o", "runs/a b", *few).code == 0
+    for command in ("fit", "check"):
+        done = call(command, "runs/a b")
+        assert done.code == 2
+        assert (done.out + done.err).removeprefix("hiertopics: error: ") == (
+            "runs/a b: is a run, not a corpus; hiertopics show-tree 'runs/a b' and hiertopics "
+            "report 'runs/a b' read it\n"
+        )
+    done = call("fit", "runs")
+    assert done.code == 2
+    assert done.err == (
+        "hiertopics: error: runs: holds no documents, but runs, such as 'runs/a b'; hiertopics "
+        "show-tree 'runs/a b' reads it\n"
+    )
+    (tmp_path / "runs" / "x.pdf").touch()
+    assert ".rst, but 1 .pdf\n" in call("fit", "runs").err

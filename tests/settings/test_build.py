@@ -350,6 +350,24 @@ def test_parse_set() -> None:
     }
 
 
+@pytest.mark.parametrize("mark", [*"|>-?:,[]{}#&*!%@`~;1", " ", "\t"])
+def test_a_delimiter_arrives_as_it_is_given(make: Build, mark: str) -> None:
+    """YAML reads | as an empty text, # as null and - as a list."""
+    layer = parse_set([f"data.delimiter={mark}"])
+    assert make(layer).data.delimiter == mark
+
+
+@pytest.mark.parametrize("mark", "|>-?:,#*!%@")
+def test_a_field_with_a_mark_for_a_name_arrives_as_it_is_given(make: Build, mark: str) -> None:
+    assert make(parse_set([f"data.text_field={mark}"])).data.text_field == mark
+
+
+def test_null_stays_null_where_no_character_is_held() -> None:
+    assert parse_set(["data.text_field=~", "data.groups=", "data.labels= "]) == {
+        "data": {"text_field": None, "groups": None, "labels": None}
+    }
+
+
 def test_parse_set_reports_every_bad_item() -> None:
     """All of them, each with what was typed."""
     with pytest.raises(ConfigError) as caught:

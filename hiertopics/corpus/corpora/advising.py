@@ -21,6 +21,8 @@ from hiertopics.base.visible import typed, visible
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.languages import (
     COMMON,
+    INSTALL_WORDS,
+    has_stop_list,
     language_of,
     script_of,
     unparted,
@@ -224,9 +226,10 @@ def _common_words(corpus: Corpus, order: I64) -> list[Advice]:
     advice: list[Advice] = []
     stopped: frozenset[str] = frozenset()
     if found := _stop_words(corpus, order):
-        what = "; without these, ".join(one.what for one in found)
-        advice.append(Advice(what, "stop_words", with_lists(None, (one.language for one in found))))
-        stopped = _common_of(found)
+        there = [one for one in found if has_stop_list(one.language)]
+        advice += _lists_there(there)
+        advice += [_list_to_install(one) for one in found if one not in there]
+        stopped = _common_of(there)
     if corpus.n_docs < FEW_DOCS:
         return advice
     spread = np.bincount(corpus.counts.indices, minlength=corpus.n_words)
@@ -255,6 +258,20 @@ class _Leading(NamedTuple):
 
 def _common_of(found: Sequence[_Leading]) -> frozenset[str]:
     return frozenset(word for one in found for word in COMMON[one.language])
+
+
+def _lists_there(found: Sequence[_Leading]) -> list[Advice]:
+    """Return the advice on languages whose lists of stop words can be read."""
+    if not found:
+        return []
+    what = "; without these, ".join(one.what for one in found)
+    return [Advice(what, "stop_words", with_lists(None, (one.language for one in found)))]
+
+
+def _list_to_install(one: _Leading) -> Advice:
+    """Return the advice on a language whose list of stop words is not installed."""
+    told = f"-s data.stop_words={one.language} leaves them out ({INSTALL_WORDS})"
+    return Advice(f"{one.what}; {told}")
 
 
 def _stop_words(corpus: Corpus, order: I64) -> list[_Leading]:

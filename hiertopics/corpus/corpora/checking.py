@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -27,7 +27,7 @@ from hiertopics.corpus.data import Corpus, Vectors
 from hiertopics.corpus.data.languages import stop_lists, with_lists
 from hiertopics.corpus.data.pruning import Limits, prune
 from hiertopics.corpus.data.shape import marks_of, shape_of
-from hiertopics.corpus.formats.guesses import settings_found
+from hiertopics.corpus.formats.guesses import settings_found, text_field_left
 from hiertopics.corpus.formats.markup import MARKED
 from hiertopics.corpus.formats.plaintexts import HTML, holds, left_aside_note
 from hiertopics.corpus.formats.reading import read_counts, read_resolved, resolve
@@ -50,7 +50,8 @@ class CheckResult:
     more: there are more problems than were asked for. shape: what a sound corpus holds, by name
     (n_docs, n_words, ...); empty where there are problems. notes: what its reader has to say.
     advice: what spoils the tree of a sound corpus. auto: the entries of the ``data`` section that
-    ``fit --auto`` would take.
+    ``fit --auto`` would take. to_name: entries beside these without which it would refuse the
+    corpus.
     """
 
     source: Source
@@ -60,6 +61,7 @@ class CheckResult:
     notes: tuple[str, ...]
     advice: tuple[Advice, ...] = ()
     auto: tuple[str, ...] = ()
+    to_name: Mapping[str, Any] = field(default_factory=dict)
 
 
 class _EnoughProblemsError(Exception):
@@ -120,12 +122,37 @@ def check(
         with suppress(_EnoughProblemsError):
             read = _read(source, problems)
         advice = () if read is None else _not_followed(all_advice(read, source), config)
-        auto = settings_found(source) if problems.found else settings_of(advice)
-    found = [_as_given(problem, source.path, config) for problem in problems.found]
+        auto, to_name = settings_of(advice), dict[str, Any]()
+        if problems.found:
+            auto, to_name = _remedies(source)
+    found = [
+        problem.renamed(str(config.corpus)) if problem.path == str(source.path) else problem
+        for problem in problems.found
+    ]
     source = replace(source, path=Path(str(config.corpus)))
     shape = {} if read is None else shape_of(read) | marks_of(read)
     notes = () if read is None else (*read.notes, *_choice_note(read, limits))
-    return CheckResult(source, tuple(found), problems.more, shape, notes, advice, tuple(auto))
+    return CheckResult(
+        source, tuple(found), problems.more, shape, notes, advice, tuple(auto), to_name
+    )
+
+
+def _remedies(source: Source) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the settings that ``fit --auto`` finds for a corpus, and those that it needs besides.
+
+    There are none where the corpus cannot be read with them.
+    """
+    auto, to_name = settings_found(source), dict[str, Any]()
+    if (text_field := text_field_left(source, auto)) is not None:
+        to_name["text_field"] = text_field
+        if text_field.isdigit() and "delimiter" in auto:  # a column alone may hold any character
+            to_name["delimiter"] = auto.pop("delimiter")
+    if auto or to_name:
+        try:
+            read_resolved(replace(source, report=refuse, **auto, **to_name))
+        except (DataError, UsageError):
+            return {}, {}
+    return auto, to_name
 
 
 def _choice_note(read: Corpus | Vectors, limits: Limits) -> tuple[str, ...]:
@@ -265,11 +292,6 @@ def advice_for(corpus: Corpus | Vectors, source: Source) -> tuple[Advice, ...]:
     lines = advise_on_lines((one.text for one in records(source)), corpus.n_docs) if again else ()
     found = advise(corpus, text=text, whole_pages=whole_pages)
     return (*advise_on_marks(marks), *lines, *found)
-
-
-def _as_given(problem: DataError, path: Path, config: DataConfig) -> DataError:
-    """Return a problem with the corpus under the name that it was given."""
-    return problem.renamed(str(config.corpus)) if problem.path == str(path) else problem
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import numpy as np
 
 from hiertopics.base.errors import DataError, UsageError
 from hiertopics.base.files import require_place
+from hiertopics.base.room import Room
 from hiertopics.corpus.corpora import dataset
 from hiertopics.corpus.corpora.section import data_section
 from hiertopics.corpus.data import Bags, Corpus, Vectors
@@ -27,7 +28,7 @@ from hiertopics.corpus.formats.source import (
     find_labels,
     vocabulary_names,
 )
-from hiertopics.corpus.formats.table import FORMATS
+from hiertopics.corpus.formats.table import FORMATS, UnknownFormatError
 from hiertopics.corpus.formats.trust import trusts
 from hiertopics.corpus.formats.writing import in_counts, writable, write_corpus
 from hiertopics.settings.config import DataConfig
@@ -72,7 +73,10 @@ def convert(
     trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
     target = Path(output)
-    name = writable(target, to)
+    try:
+        name = writable(target, to)
+    except UnknownFormatError as error:
+        raise UsageError(f"{error}, or name it by --to") from None
     in_folder = FORMATS[name].folder
     (shards.require_place if in_folder else require_place)(target)
     config = data_section(
@@ -102,7 +106,7 @@ def _to_shards(
         read = in_counts(dataset.read_data(config), "shards")
         return shards.write_bags(read, target, dataset.choices_of(config)), read.notes
     vocab = None if source.vocab is None else read_vocabulary(source.vocab)
-    draft = CorpusDraft(shards.room_beside(target))
+    draft = CorpusDraft(Room(target.parent))
     known = drafter(source, vocab, draft)._replace(choices=dataset.choices_of(config))
     if draft.n_docs == 0:
         raise DataError(source.path, "holds no documents")

@@ -29,13 +29,6 @@ class JoinedVocabulary(NamedTuple):
     choices: tuple[Limits, ...]
 
 
-def without_new(
-    vocab: tuple[str, ...], place: I64, choices: tuple[Limits, ...]
-) -> JoinedVocabulary:
-    """Return the words of the first corpus alone. place: as ``with_new`` takes it."""
-    return JoinedVocabulary(vocab, place, (), choices)
-
-
 def with_new(
     vocab: tuple[str, ...], place: I64, added: Bags, choices: tuple[Limits, ...]
 ) -> JoinedVocabulary:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterable
+from importlib.util import find_spec
 from typing import NamedTuple
 from unicodedata import normalize
 
@@ -99,6 +100,15 @@ COMMON: dict[str, tuple[str, ...]] = {
 
 Languages are called as ``data.stop_words`` calls them.
 """
+
+
+ENGLISH = "english"
+INSTALL_WORDS = "pip install 'hiertopics[words]'"
+
+
+def has_stop_list(language: str) -> bool:
+    """Tell whether the list of stop words of a language is installed."""
+    return language == ENGLISH or find_spec("stop_words") is not None
 
 
 def in_english(name: str) -> str | None:

@@ -11,7 +11,13 @@ import numpy as np
 from hiertopics.base.arrays import I64, Bools, Ints
 from hiertopics.base.errors import DataError
 from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.corpus.data.languages import language_of, stop_lists, with_lists
+from hiertopics.corpus.data.languages import (
+    INSTALL_WORDS,
+    has_stop_list,
+    language_of,
+    stop_lists,
+    with_lists,
+)
 from hiertopics.corpus.data.shelf import Bags, Shelf
 
 MOST_FREQUENT, MANY = 10, 5
@@ -28,11 +34,12 @@ def notes(corpus: Bags, given: str | None = None) -> tuple[str, ...]:
     language, stopped = language_of([corpus.vocab[word] for word in by_tokens[:MOST_FREQUENT]])
     if len(stopped) < MANY or language in stop_lists(given):
         return ()
+    needed = "" if has_stop_list(language) else f" ({INSTALL_WORDS})"
     setting = quote(f"data.stop_words={with_lists(given, [language])}")
     return (
         f"{len(stopped)} of the {MOST_FREQUENT} most frequent words are stop words "
         f"({', '.join(stopped[:3])}, ...) and will lead topics; "
-        f"-s {setting} drops them",
+        f"-s {setting} drops them{needed}",
     )
 
 

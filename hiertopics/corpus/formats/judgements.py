@@ -122,8 +122,8 @@ def read_answers(sheet: Path, key: Path | None = None) -> list[SheetAnswer]:
     key = key_of(sheet) if key is None else key
     told = _rows(key, KEY, "the key of a sheet")
     given = _rows(sheet, ("sheet", "question", "answer"), "a sheet of questions")
-    (name,) = {row["sheet"] for _, row in told} if _is_one(told) else ("",)
-    if not name:
+    name, *others = {row["sheet"] for _, row in told} or {""}
+    if others or not name:
         raise DataError(key, "expected the key of one sheet", 1)
     found: dict[str, tuple[int, str]] = {}
     for line, row in given:
@@ -144,10 +144,6 @@ def read_answers(sheet: Path, key: Path | None = None) -> list[SheetAnswer]:
             what = f"there is no question {visible(question)!r:.40} in {key}"
             raise DataError(sheet, what, line)
     return answers
-
-
-def _is_one(rows: Sequence[tuple[int, Mapping[str, str]]]) -> bool:
-    return len({row["sheet"] for _, row in rows}) == 1
 
 
 def _answered(

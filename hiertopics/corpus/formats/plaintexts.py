@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from hiertopics.base.errors import DataError, UsageError
-from hiertopics.base.visible import in_letters
+from hiertopics.base.visible import in_letters, typed
 from hiertopics.corpus.formats.counting import shown
 from hiertopics.corpus.formats.html import main_text_of_html, text_of_html
 from hiertopics.corpus.formats.markup import MARKED
@@ -158,7 +158,16 @@ def texts_in(source: Source) -> list[Path]:
         texts = [path for path in dict.fromkeys(found) if runs.isdisjoint(path.parents)]
         if texts:
             return texts
-    others = Counter(path.suffix for path in folder.rglob("*") if path.is_file())
+    if folder in runs:
+        run = typed(str(folder))
+        told = f"hiertopics show-tree {run} and hiertopics report {run} read it"
+        raise DataError(folder, f"is a run, not a corpus; {told}")
+    left = (path for path in folder.rglob("*") if runs.isdisjoint(path.parents))
+    others = Counter(path.suffix for path in left if path.is_file())
+    if not others and runs:
+        example = typed(str(max(runs, key=lambda run: (run / ".lock").stat().st_mtime_ns)))
+        told = f"such as {example}; hiertopics show-tree {example} reads it"
+        raise DataError(folder, f"holds no documents, but runs, {told}")
     told = ", ".join(f"{count} {suffix or 'without suffix'}" for suffix, count in others.items())
     named = " ".join(suffix for suffixes in wanted for suffix in suffixes)
     raise DataError(folder, f"holds no documents: no {named}" + f", but {told}" * bool(told))

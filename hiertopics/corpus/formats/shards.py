@@ -27,7 +27,6 @@ from numpy.typing import DTypeLike, NDArray
 from hiertopics.base import archives, files
 from hiertopics.base.arrays import I64, Bools
 from hiertopics.base.errors import DamagedError, DataError, HiertopicsError, UsageError
-from hiertopics.base.room import Room
 from hiertopics.base.stretches import ends_of
 from hiertopics.corpus.data import Bags, Corpus, Limits, Shelf, Tags
 from hiertopics.corpus.data.names import (
@@ -386,8 +385,3 @@ def require_place(path: Path) -> None:
         raise UsageError(f"cannot write {path}: there is no folder {path.parent}")
     if path.exists() and not (path / MANIFEST).is_file():
         raise UsageError(f"cannot write {path}: it is no folder of shards; choose another place")
-
-
-def room_beside(path: Path) -> Room:
-    """Return the room for temporary arrays of a folder that is being made."""
-    return Room(path.parent)

@@ -19,13 +19,17 @@ from typing import Any
 from unicodedata import category
 
 from hiertopics.base.errors import DataError, UsageError, optional
-from hiertopics.corpus.data.languages import COMMON, in_english, stop_lists
+from hiertopics.corpus.data.languages import (
+    COMMON,
+    ENGLISH,
+    INSTALL_WORDS,
+    in_english,
+    stop_lists,
+)
 from hiertopics.corpus.formats.source import Source
 from hiertopics.corpus.formats.trust import require_trusted
 
-ENGLISH = "english"
 JOINED = "_"
-EXTRA = "pip install 'hiertopics[words]'"
 
 LEMMATISED = {
     **{"sq": "albanian", "ast": "asturian", "bg": "bulgarian", "ca": "catalan", "cs": "czech"},
@@ -297,7 +301,7 @@ def language_called(code: str) -> str | None:
 def _of_language(name: str) -> frozenset[str]:
     if not name.isalpha() and in_english(name) is None:
         raise DataError(name, "cannot be read (No such file or directory)")
-    told = f"data.stop_words: {name} is no file; lists by language need stop-words: {EXTRA}"
+    told = f"data.stop_words: {name} is no file; lists by language need stop-words: {INSTALL_WORDS}"
     lists = optional("stop_words", told)
     known = sorted({ENGLISH, *lists.AVAILABLE_LANGUAGES})
     meant = language_called(name) or name.lower()
@@ -333,7 +337,9 @@ def _reducer(source: Source) -> Callable[[list[str]], list[str]]:
 def _stemmer(language: str | None) -> Callable[[list[str]], list[str]]:
     if language is None:
         return lambda words: words
-    snowballstemmer = optional("snowballstemmer", f"data.stemmer needs snowballstemmer: {EXTRA}")
+    snowballstemmer = optional(
+        "snowballstemmer", f"data.stemmer needs snowballstemmer: {INSTALL_WORDS}"
+    )
     if language not in snowballstemmer.algorithms():
         known, meant = sorted(snowballstemmer.algorithms()), language_called(language)
         told = f"did you mean {meant}?" if meant in known else f"there are {', '.join(known)}"
@@ -344,7 +350,7 @@ def _stemmer(language: str | None) -> Callable[[list[str]], list[str]]:
 
 def _lemmatiser(source: Source) -> Callable[[list[str]], list[str]]:
     """Return what replaces words by their lemmas, in small letters where the words are."""
-    simplemma = optional("simplemma", f"data.lemmas needs simplemma: {EXTRA}")
+    simplemma = optional("simplemma", f"data.lemmas needs simplemma: {INSTALL_WORDS}")
     codes = {name: code for code, name in LEMMATISED.items()}
     code = codes.get(str(source.lemmas))
     if code is None:

@@ -23,14 +23,18 @@ from hiertopics.corpus.formats.sidefiles import (
     vocabulary_text,
 )
 from hiertopics.corpus.formats.source import beside, find_groups, find_labels, unpacked
-from hiertopics.corpus.formats.table import FORMATS, Format, format_of
+from hiertopics.corpus.formats.table import FORMATS, Format, UnknownFormatError, format_of
 
 
 def writable(path: Path, format: str | None = None) -> str:
     """Return the format in which ``path`` is written; raises UsageError where there is none."""
-    name = format_of(path, format)
+    able = ", ".join(other for other, form in FORMATS.items() if form.writes)
+    try:
+        name = format_of(path, format)
+    except UnknownFormatError:
+        what = f"give it a suffix, as .ldac or .mtx, of one of {able}"
+        raise UnknownFormatError(path, what) from None
     if not FORMATS[name].writes:
-        able = ", ".join(other for other, form in FORMATS.items() if form.writes)
         raise UsageError(f"{name} is only read; what can be written is {able}")
     if not FORMATS[name].packs and unpacked(path.name) != path.name:
         raise UsageError(f"{path}: {name} is compressed already; leave the last suffix out")
@@ -57,7 +61,8 @@ def write_corpus(
     form = FORMATS[name]
     if corpus.n_docs == 0:
         raise UsageError("a corpus without documents cannot be written")
-    data = _suited(corpus, name)
+    # A table of counts is a corpus, too.
+    data = corpus if form.dense else in_counts(corpus, name)
     if form.folder:
         shards.require_place(path)
         if others:
@@ -76,11 +81,6 @@ def write_corpus(
     packed = {file: _packed(file, write) for file, write in writers.items()}
     write_together(packed, last_tells=True)
     return tuple(writers)
-
-
-def _suited(data: Corpus | Vectors, name: str) -> Corpus | Vectors:
-    """Return the data as the format can hold it; a table of counts is a corpus, too."""
-    return data if FORMATS[name].dense else in_counts(data, name)
 
 
 def in_counts(data: Corpus | Vectors, name: str) -> Corpus:

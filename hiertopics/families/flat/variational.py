@@ -136,9 +136,20 @@ def start(
 
     Seed words begin in the topics of their names.
     """
-    messages = Each(drawings(data, n_topics, context, dtype))
+    return _counted(draw, drawings(data, n_topics, context, dtype), data, n_topics, context, dtype)
+
+
+def _counted(
+    first: Callable[..., Local],
+    messages: Sequence[Any],
+    data: Data,
+    n_topics: int,
+    context: Context,
+    dtype: DTypeLike,
+) -> Responsibilities:
+    """Return q(z) that a task makes of a message for each piece, and its counts."""
     state = Responsibilities(
-        context.place(build_piece, parts_of(data), draw, messages),
+        context.place(build_piece, parts_of(data), first, Each(messages)),
         np.zeros((data.n_words, n_topics), dtype),
         np.zeros(n_topics),
     )
@@ -196,14 +207,8 @@ def begun(
     dtype: DTypeLike = np.float32,
 ) -> Responsibilities:
     """Return a given q(z), and its counts. messages: one for each piece."""
-    known = Each([ResponsibilitySource(rows, message, n_topics, dtype) for message in messages])
-    state = Responsibilities(
-        context.place(build_piece, parts_of(data), _as_known, known),
-        np.zeros((data.n_words, n_topics), dtype),
-        np.zeros(n_topics),
-    )
-    recount(state, data)
-    return state
+    known = [ResponsibilitySource(rows, message, n_topics, dtype) for message in messages]
+    return _counted(_as_known, known, data, n_topics, context, dtype)
 
 
 def _as_known(piece: HasCells, source: ResponsibilitySource) -> Local:
@@ -272,13 +277,23 @@ def sweep_block_in_fixed_order(
     return _swept(kernels.sweep_block_in_fixed_order, piece, local, block)
 
 
+def indicators_of(
+    piece: HasCells, seen_dk: Table | None, seen_wk: Table, dtype: DTypeLike
+) -> Table:
+    """Return the indicators of a piece's documents [n_docs, T], all 0 where there are none yet.
+
+    seen_wk: those of words [n_words, T], or [n_words, 0] where none are noted.
+    """
+    if seen_dk is not None:
+        return seen_dk
+    return room_of(piece).zeros((piece.n_docs, seen_wk.shape[1]), dtype)
+
+
 def _swept(
     kernel: Callable[..., int], piece: HasCells, local: Any, block: BlockInput
 ) -> tuple[Any, tuple[tuple[Table, ...], F64]]:
     n_wk, seen_wk = block.rows
-    seen_dk = local.seen_dk
-    if seen_dk is None:
-        seen_dk = room_of(piece).zeros((piece.n_docs, seen_wk.shape[1]), n_wk.dtype)
+    seen_dk = indicators_of(piece, local.seen_dk, seen_wk, n_wk.dtype)
     tables = ExpectedCounts(local.resp, local.n_dk, n_wk, seen_dk, seen_wk)
     n_k = block.given.n_k.copy()
     prior = block.given.prior

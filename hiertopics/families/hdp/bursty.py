@@ -159,9 +159,7 @@ def _sweep_in_fixed_order(piece: HasCells, local: Local, block: BlockInput) -> t
 
 def _swept(kernel: Any, piece: HasCells, local: Local, block: BlockInput) -> tuple[Local, Any]:
     n_wk, seen_wk = block.rows
-    seen_dk = local.seen_dk
-    if seen_dk is None:
-        seen_dk = room_of(piece).zeros((piece.n_docs, seen_wk.shape[1]), n_wk.dtype)
+    seen_dk = variational.indicators_of(piece, local.seen_dk, seen_wk, n_wk.dtype)
     tables = ExpectedCounts(local.resp, local.n_dk, n_wk, seen_dk, seen_wk)
     n_k, prior, seating = block.given
     moved = n_k.copy()

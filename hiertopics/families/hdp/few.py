@@ -403,9 +403,7 @@ def swept(
     visit: moves the counts and the topic totals [T], and returns what ``require_sound`` takes.
     """
     n_wk, seen_wk = block.rows
-    seen_dk = local.seen_dk
-    if seen_dk is None:
-        seen_dk = room_of(piece).zeros((piece.n_docs, seen_wk.shape[1]), n_wk.dtype)
+    seen_dk = variational.indicators_of(piece, local.seen_dk, seen_wk, n_wk.dtype)
     counts = EntryCounts(local.topic, local.share, local.n_dk, n_wk, seen_dk, seen_wk)
     n_k = block.given[0]
     moved = n_k.copy()

@@ -309,26 +309,7 @@ def by_size(
     whole: Backend[Corpus, Data, StateT, Any], few: Backend[Corpus, Data, StateT, Any]
 ) -> Backend[Corpus, Data, StateT, Any]:
     """Return the backend that is ``whole`` of a corpus whose rows of q(z) are small, else few."""
-
-    def chosen(n_pairs: int, settings: ModelSettings) -> Backend[Corpus, Data, StateT, Any]:
-        return few if are_many(n_pairs, settings.model.truncation) else whole
-
-    def choose_variant(
-        corpus: Corpus, settings: ModelSettings
-    ) -> Backend[Corpus, Data, StateT, Any]:
-        return chosen(corpus.n_pairs, settings)
-
-    def memory(corpus: Corpus, settings: ModelSettings) -> int:
-        return choose_variant(corpus, settings).memory(corpus, settings)
-
-    def extend_state(
-        before: Arrays, data: Data, settings: ModelSettings, context: Context
-    ) -> StateT:
-        going_on = chosen(len(data.cells.word), settings).extend_state
-        assert going_on is not None
-        return going_on(before, data, settings, context)
-
-    return replace(whole, choose_variant=choose_variant, memory=memory, extend_state=extend_state)
+    return _by(lambda n_pairs, settings: are_many(n_pairs, settings.model.truncation), whole, few)
 
 
 def bursty_by_size(
@@ -336,10 +317,22 @@ def bursty_by_size(
 ) -> Backend[Corpus, Data, StateT, Any]:
     """Return the backend of bursty documents that keeps q(z) as the settings say."""
 
-    def chosen(n_pairs: int, settings: Any) -> Backend[Corpus, Data, StateT, Any]:
+    def is_few(n_pairs: int, settings: Any) -> bool:
         kept = settings.inference.responsibilities
-        many = kept == "few" or (kept == "auto" and are_many(n_pairs, settings.model.truncation))
-        return few if many else whole
+        return kept == "few" or (kept == "auto" and are_many(n_pairs, settings.model.truncation))
+
+    return _by(is_few, whole, few)
+
+
+def _by(
+    is_few: Callable[[int, Any], bool],
+    whole: Backend[Corpus, Data, StateT, Any],
+    few: Backend[Corpus, Data, StateT, Any],
+) -> Backend[Corpus, Data, StateT, Any]:
+    """Return the backend that is ``few`` where that is so of the pairs and the settings."""
+
+    def chosen(n_pairs: int, settings: Any) -> Backend[Corpus, Data, StateT, Any]:
+        return few if is_few(n_pairs, settings) else whole
 
     def choose_variant(corpus: Corpus, settings: Any) -> Backend[Corpus, Data, StateT, Any]:
         return chosen(corpus.n_pairs, settings)

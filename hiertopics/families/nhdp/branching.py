@@ -221,7 +221,8 @@ def factor_rows(counts: sparse.csr_array, n_branches: int, effort: Effort = WHOL
 
 def rarities(counts: sparse.csr_array) -> F64:
     """Return log((1 + D) / (1 + df)) of each word, float64 [n_words]."""
-    return factors.logarithms((1.0 + counts.shape[0]) / (1.0 + _documents_with(counts)))
+    n_docs_with = np.bincount(counts.indices, minlength=counts.shape[1]).astype(np.float64)
+    return factors.logarithms((1.0 + counts.shape[0]) / (1.0 + n_docs_with))
 
 
 def homes(counts: sparse.csr_array, branch: I64, theta: F64, phi: F64) -> I64:
@@ -337,10 +338,6 @@ def embedded(counts: sparse.csr_array, effort: Effort = WHOLE) -> F64:
     n_vectors = min(effort.vectors, min(weighted.shape) - 1) or 1
     found = factors.singular(weighted, n_vectors, effort.powers)
     return factors.unit(found.left * found.values)
-
-
-def _documents_with(counts: sparse.csr_array) -> F64:
-    return np.bincount(counts.indices, minlength=counts.shape[1]).astype(np.float64)
 
 
 def _weighted(counts: sparse.csr_array, weights: F64) -> sparse.csr_array:

@@ -108,15 +108,12 @@ def _is_found(data: Mapping[str, Any], key: str) -> bool:
     """Tell whether an entry is the corpus, or a file that a fit finds by the corpus's name."""
     corpus, value = Path(str(data["corpus"])), data[key]
     if key == "from":
-        return any(fnmatchcase(unpacked(corpus.name).lower(), p) for p in _patterns(value))
+        patterns = FORMATS[value].patterns if value in FORMATS else ()
+        return any(fnmatchcase(unpacked(corpus.name).lower(), pattern) for pattern in patterns)
     if key not in ("vocab", "groups", "labels") or value is None:
         return key == "corpus"
     beside = Path(str(value))
     return beside.parent == corpus.parent and beside.name.startswith(corpus_name(str(corpus)))
-
-
-def _patterns(form: Any) -> tuple[str, ...]:
-    return FORMATS[form].patterns if form in FORMATS else ()
 
 
 def _command(experiment: Experiment, settings: list[list[Any]], manifest: Mapping[str, Any]) -> str:

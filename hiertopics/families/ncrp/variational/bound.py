@@ -24,11 +24,6 @@ LOWEST, HIGHEST = 1e-3, 1e3
 LARGEST_STEP = 2.0
 
 
-def words_term(lam: Floats, eta: float) -> float:
-    """Return E_beta, E log p - E log q over the topics; lam [n_words, n_nodes]."""
-    return float(topic_terms(lam, eta).sum())
-
-
 def topic_terms(lam: Floats, eta: float) -> F64:
     """Return E log p - E log q of each topic, float64 [n_nodes]; lam [n_words, n_nodes].
 

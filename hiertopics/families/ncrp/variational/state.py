@@ -396,7 +396,7 @@ def elbo(state: State) -> float:
     """Return the evidence lower bound, recomputed from scratch in float64."""
     return (
         sticks_term(state.sticks, state.gamma)
-        + bound.words_term(state.lam, state.eta)
+        + float(bound.topic_terms(state.lam, state.eta).sum())
         + sum(state.local.ask(_levels_term, state.level_prior))
         + state.log_normaliser()
     )
