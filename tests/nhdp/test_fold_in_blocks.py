@@ -35,7 +35,11 @@ def test_shares_of_documents_together_are_those_of_each_alone(
 
     monkeypatch.setattr(Mixing, "weights", counted)
     monkeypatch.setattr(prediction, "BLOCK", 8)
-    together, _ = prediction.fold_in(mixing, phi, counts, Context(0, 0, Workers()))
+    monkeypatch.setattr(prediction, "REPORTED", 16)
+    told: list[tuple[int, int]] = []
+    context = Context(0, 0, Workers(), lambda *done: told.append(done))
+    together, _ = prediction.fold_in(mixing, phi, counts, context)
+    assert told == [(16, N_DOCS), (N_DOCS, N_DOCS)]
     assert n_calls == [1, 8, 8, 8, 6], "that of the start, then a call for each block"
     alone = [
         prediction.fold_in(mixing, phi, counts[[doc]], Context(0, 0, Workers()))[0]

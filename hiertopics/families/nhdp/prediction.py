@@ -23,6 +23,9 @@ TOLERANCE = 1e-4
 BLOCK = 1024
 """Documents whose shares are computed together."""
 
+REPORTED = 256
+"""Documents after which it is told how many are done."""
+
 NOT_SEATED = TableRule(
     MeanTables(0.0, np.zeros(0, np.int32), np.zeros((0, 0, 2), np.float32), np.zeros(0)),
     1.0,
@@ -69,7 +72,10 @@ def fold_in(
         )
         return n, tables
 
-    found = context.map(count, range(counts.shape[0]))
+    found: list[tuple[F64, F64]] = []
+    for first in range(0, counts.shape[0], REPORTED):
+        found += context.map(count, range(first, min(first + REPORTED, counts.shape[0])))
+        context.report(len(found), counts.shape[0])
     rows = np.array([row for row, _ in found]).reshape(counts.shape[0], n_nodes)
     # Shares of one document at a time cost a call for each node: more than the sweeps themselves.
     for first in range(0, len(rows), BLOCK):
