@@ -518,3 +518,12 @@ def test_two_runs_are_compared_by_a_picture_with_every_name_and_by_what_differs(
         hint = opened.page.locator("#detail .hint", has_text="Equal in both: ")
         assert "documents 24" in hint.inner_text()
         assert opened.page.locator("#tree").is_hidden()
+
+
+def test_the_overview_says_that_it_counts_the_vocabulary(
+    page_of: Callable[..., Path], show: Show
+) -> None:
+    """It has words of held-out documents, too, which no document of the page has."""
+    page = page_of(even(2, 6))
+    told = show(page).page.inner_text("body")
+    assert re.search(r"\d+\s+words in the vocabulary", told) and "different words" not in told

@@ -228,9 +228,9 @@ class _Bins(NamedTuple):
         return np.concatenate(self.docs[first:end])
 
     def period(self, first: int, end: int) -> str:
-        """Return how the bins from ``first`` to before ``end`` are called."""
+        """Return when the bins from ``first`` to before ``end`` are, in words."""
         ends = self.names[first], self.names[end - 1]
-        return ends[0] if end - first == 1 else f"{ends[0]} to {ends[1]}"
+        return f"from {ends[0]} to {ends[1]}" if end - first > 1 else _when(ends[0])
 
 
 def _bins_of(tags: Tags) -> _Bins | None:
@@ -274,13 +274,15 @@ def _over(name: str, bins: _Bins, branches: I64, inside: Bools) -> list[Piece]:
         told = _turn(bins, inside[:, [at]], sign)
         if told is None:
             before, after = (share_told(float(inside[docs, at].mean())) for docs in (early, late))
+            before += "" if pieces else " of the documents"
             if not has_periods:
-                before += f" ({bins.period(0, middle)})"
-                after += f" ({bins.period(middle, n)})"
+                before += f" {bins.period(0, middle)}"
+                after += f" {bins.period(middle, n)}"
             has_periods = True
-            told = f"{'grows' if sign > 0 else 'shrinks'} from {before} to {after}"
-        of = "" if pieces else " of the documents"
-        pieces += [", and " if pieces else f"Over {name} ", int(branches[at]), f" {told}{of}"]
+            told = f"has {before} and {after}"
+        elif not pieces:
+            told = told.replace("%", "% of the documents", 1)
+        pieces += [", and " if pieces else f"By {name}: ", int(branches[at]), f" {told}"]
     return [*pieces, "; a document counts at its main topic."] if pieces else []
 
 
@@ -300,8 +302,13 @@ def _turn(bins: _Bins, inside: Bools, sign: int) -> str | None:
     if abs(_apart(inside, bins.docs[turn], bins.docs[last])[1][0]) < STANDARD_ERRORS:
         return None
     first, then = ("rises", "falls") if sign > 0 else ("falls", "rises")
-    top = f"{first} to {share_told(float(means[best]))} ({bins.names[turn]})"
-    return f"{top}, then {then} to {share_told(float(means[-1]))} ({bins.names[last]})"
+    top = f"{first} to {share_told(float(means[best]))} {_when(bins.names[turn])}"
+    return f"{top} and {then} to {share_told(float(means[-1]))} {_when(bins.names[last])}"
+
+
+def _when(name: str) -> str:
+    """Return when a year, a month or a day is, in words."""
+    return f"{'on' if name.count('-') == 2 else 'in'} {name}"
 
 
 def _between(
