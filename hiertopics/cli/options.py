@@ -264,7 +264,7 @@ side_option = click.option(
     multiple=True,
     metavar="NAME[=FILE]",
     help="Also show a column of metadata (authors, years): from the run or, with FILE, "
-    "from a table or a file with a line per document.",
+    "from a table or a file with a line per document. 'authors;' splits cells at ; (or , or |).",
 )
 
 WORDS_BY = ("name", "prob", "branch", "relevance", "frex")

@@ -46,8 +46,8 @@ COLUMNS = ("id", "share", "own", "documents")
     "--by",
     type=BY,
     metavar="COLUMN",
-    help="Instead: shares by a column of metadata, with intervals; group: each group's "
-    "main topics.",
+    help="Instead: shares by a column of metadata, with intervals ('authors;' splits its cells "
+    "at ;); group: each group's main topics.",
 )
 @click.option(
     "--top",
@@ -235,8 +235,9 @@ def _csv(rows: list[dict[str, Any]], by: str | None) -> str:
 def _chart(rows: list[dict[str, Any]], by: str) -> str:
     from hiertopics.base.files import to_json
     from hiertopics.views.charts import to_vega_lite
+    from hiertopics.views.remarks import column_called
 
-    return to_json(to_vega_lite(rows, by))
+    return to_json(to_vega_lite(rows, column_called(by)))
 
 
 def _topics(rows: list[dict[str, Any]], with_documents: bool) -> Grid:

@@ -250,6 +250,13 @@ class DataConfig(
             "comma."
         ),
     ] = None
+    quoting: Annotated[
+        Literal["double", "none"],
+        Meta(
+            description="csv files: double: a cell in double quotes may contain delimiters, line "
+            "ends and doubled quotes; none: a quote is a character like others."
+        ),
+    ] = "double"
     encoding: Annotated[
         str | None,
         Meta(

@@ -160,6 +160,7 @@ CHANGES: tuple[Change, ...] = (
     Change(6, "*", "data.letterless", True),
     Change(6, "*", "data.html_dialogs", True),
     Change(6, "*", "data.suffixes", None),
+    Change(6, "*", "data.quoting", "double"),
 )
 
 

@@ -26,7 +26,7 @@ from hiertopics.corpus.data.naming import names_of
 from hiertopics.corpus.data.tree import Labels
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir
-from hiertopics.views.remarks import counted_at, parse_sides, tags_of
+from hiertopics.views.remarks import column_called, counted_at, parse_sides, tags_of
 from hiertopics.views.render import FEW_DOCUMENTS, View
 
 Record: TypeAlias = dict[str, Any]
@@ -116,7 +116,13 @@ def n_values(run: RunDir, column: str, sides: Sequence[str]) -> int:
 
 def _values(run: RunDir, column: str, sides: Sequence[str]) -> Tags:
     """Return a column in the values that it is compared by."""
-    return in_ranges(binned(tags_of(run, column, parse_sides(sides).get(column))), MOST_VALUES)
+    return in_ranges(binned(_column(run, column, sides)), MOST_VALUES)
+
+
+def _column(run: RunDir, column: str, sides: Sequence[str]) -> Tags:
+    """Return a column of the run or of a side file; raises as ``tags_of`` does."""
+    files = parse_sides(sides)
+    return tags_of(run, column, files.get(column, files.get(column_called(column))))
 
 
 def _commonest(tags: Tags, column: str) -> I64:
@@ -125,7 +131,10 @@ def _commonest(tags: Tags, column: str) -> I64:
     used = np.flatnonzero(n_docs)
     if len(used) <= MOST_VALUES:
         return used
-    note(f"column {column!r} has {len(used)} values; the {MOST_VALUES} commonest are compared")
+    note(
+        f"column {column_called(column)!r} has {len(used)} values; "
+        f"the {MOST_VALUES} commonest are compared"
+    )
     return np.sort(used[np.argsort(-n_docs[used], kind="stable")[:MOST_VALUES]])
 
 
@@ -144,7 +153,7 @@ def first_level(run: RunDir) -> list[int]:
 
 def is_over_time(run: RunDir, column: str, sides: Sequence[str]) -> bool:
     """Return whether a column is dates or years. Raises as ``by_column`` does."""
-    return is_time(tags_of(run, column, parse_sides(sides).get(column)))
+    return is_time(_column(run, column, sides))
 
 
 def is_few(record: Mapping[str, Any]) -> bool:

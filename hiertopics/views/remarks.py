@@ -21,6 +21,7 @@ from hiertopics.base.saying import note
 from hiertopics.corpus.data import ROOT, Tags, Tree
 from hiertopics.corpus.data.columns import Drawn, axis_of, drawn_part, is_time
 from hiertopics.corpus.data.treeshares import main_topics
+from hiertopics.corpus.formats.metadata import parted
 from hiertopics.corpus.formats.opening import require_file
 from hiertopics.corpus.formats.records import column_of, table_form
 from hiertopics.corpus.formats.sidefiles import read_tags
@@ -84,6 +85,7 @@ def side_remarks(run: RunDir, sides: Mapping[str, Path | None]) -> dict[int, lis
     remarks: dict[int, list[Said]] = {node: [] for node in tree.shown.tolist()}
     for name, path in sides.items():
         tags = tags_of(run, name, path)
+        name = column_called(name)
         counts = (passing.T @ tags.members.astype(np.int64)).toarray()
         single = int(np.diff(tags.members.indptr).max(initial=0)) <= 1
         is_whole, over_time = single and len(tags.names) <= N_BINS, is_time(tags)
@@ -99,40 +101,63 @@ def side_remarks(run: RunDir, sides: Mapping[str, Path | None]) -> dict[int, lis
     return remarks
 
 
+MARKS = ";,|"
+"""Characters that part the values of a cell, at the end of the name of a column."""
+
+
+def column_called(name: str) -> str:
+    """Return ``authors`` of ``authors;``: the name of a column without the mark in its cells."""
+    return _column_and_mark(name)[0]
+
+
+def _column_and_mark(name: str) -> tuple[str, str | None]:
+    is_parted = len(name) > 1 and name[-1] in MARKS
+    return (name[:-1], name[-1]) if is_parted else (name, None)
+
+
 def tags_of(run: RunDir, name: str, path: Path | None) -> Tags:
     """Return the values of the training documents in a column.
 
-    path: a file of one line per document, or a table (jsonl, csv, tsv, parquet) with a column of
-    that name; lines that are no UTF-8 are in ``data.encoding``. None: the run's own metadata, or
-    the table that it was fitted to. Raises DataError where a file does not fit, UsageError where
-    there is no such column.
+    name: with one of ``MARKS`` at its end (``authors;``) the cells of the column hold several
+    values, with this mark between them, if no column has that name. path: a file of one line per
+    document, or a table (jsonl, csv, tsv, parquet) with a column of that name; lines that are no
+    UTF-8 are in ``data.encoding``. None: the run's own metadata, or the table that it was fitted
+    to. Raises DataError where a file does not fit, UsageError where there is no such column.
     """
     split = run.split
     n_docs = len(np.union1d(split.train_docs, split.heldout_docs))
     written: dict[str, Any] = {}
+    column, mark = _column_and_mark(name)
     if path is None:
         kept = {} if run.documents is None else run.documents.tags
         if name in kept:
             return kept[name]
         data = run.experiment.data
+        if mark is not None and column in kept:
+            return parted(kept[column], mark)
         path, form = Path(str(data.corpus)), str(data.from_)
         if form not in TABLES or not path.is_file():
             known = f"; it keeps {', '.join(kept)}" if kept else "; it keeps none"
-            near = get_close_matches(name, kept, n=1)
+            near = get_close_matches(column, kept, n=1)
             known += f"; did you mean {near[0]!r}?" if near else ""
             raise UsageError(
-                f"{run.path} keeps no column {name!r} of its documents{known}; "
-                f"--side {name}=FILE reads one"
+                f"{run.path} keeps no column {column!r} of its documents{known}; "
+                f"--side {column}=FILE reads one"
             )
-        written = {"delimiter": data.delimiter, "encoding": data.encoding}
+        written = {
+            "delimiter": data.delimiter,
+            "quoting": data.quoting,
+            "encoding": data.encoding,
+        }
     else:
         form = table_form(path) or ""
         written = {"encoding": _encoding_beside(run)}
     require_file(path)
     if not form:
         corpus = Path("the corpus of the run")
-        return read_tags(path, n_docs, corpus, **written).select(split.train_docs)
-    tags = column_of(path, name, form, **written)
+        tags = read_tags(path, n_docs, corpus, **written).select(split.train_docs)
+        return tags if mark is None else parted(tags, mark)
+    tags = column_of(path, column, form, mark=mark, **written)
     if tags.members.shape[0] != n_docs:
         what = (
             f"{tags.members.shape[0]} records, but the corpus of the run holds {n_docs} documents"

@@ -41,7 +41,10 @@ FIT = ("fit", "good.ldac", "-b", "hdp-pcvb0")
 CASES: dict[str, tuple[tuple[object, ...], str]] = {
     "no corpus": (("fit",), "name a corpus"),
     "no such file": (("fit", "gone.ldac"), r"gone\.ldac: no such file"),
-    "an unknown suffix": (("fit", "data.xyz"), "no format goes by that name"),
+    "an unknown suffix": (
+        ("fit", "data.xyz"),
+        "no format goes by that name; name the format by --from",
+    ),
     "an unknown format": ((*FIT, "--from", "ladc"), "unknown format 'ladc'; there are"),
     "letters for numbers": (("fit", "letters.ldac"), r"letters\.ldac:2: .*a:b"),
     "a negative count": (("fit", "negative.ldac"), r"negative\.ldac:1: .*-3"),

@@ -154,7 +154,10 @@ def test_what_the_reader_remarks_is_told(call: Call, place: Path, command: tuple
         (("docword.k.txt", "k.ldac", "-s", "data.min_df=2"), "taken for the vocabulary of docword"),
         (("folder", "folder/a.txt", "--to", "ldac"), "lies in folder"),
         (("a.ldac", "b.jsonl"), "jsonl is only read; what can be written is ldac"),
-        (("a.ldac", "b.xyz"), "no format goes by that name"),
+        (
+            ("a.ldac", "b.xyz"),
+            "shards, or name it by --to\n",
+        ),
         (("a.ldac", "b.mtx", "--to", "mtxx"), "unknown format 'mtxx'"),
         (("a.ldac", "b.npz.gz"), "compressed already"),
         (("gone.ldac", "b.mtx"), "gone.ldac: no such file"),

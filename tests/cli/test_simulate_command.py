@@ -133,7 +133,7 @@ def test_what_was_drawn_can_be_fitted(call: Call) -> None:
     [
         (("hdp-gibs", "-o", "x.ldac"), "did you mean 'hdp-gibbs'"),
         (("hdp-cvb0",), "--output"),
-        (("hdp-cvb0", "-o", "x.xyz"), "no format goes by that name"),
+        (("hdp-cvb0", "-o", "x.xyz"), "no format goes by that name; give it a suffix, as .ldac"),
         (("hdp-cvb0", "-o", "x.jsonl"), "jsonl is only read"),
         (("hdp-cvb0", "-o", "x.ldac", "--docs", 0), "--docs"),
         (("hdp-cvb0", "-o", "x.ldac", "--seed", -1), "seed must be"),

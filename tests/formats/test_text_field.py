@@ -128,3 +128,20 @@ def test_auto_leaves_a_choice_that_is_not_clear(put: Put, call: Callable[..., An
     assert done.code == 2 and "as --text-field title" in done.err
     with_text = put("b.csv", f"title,text\n{rows}")
     assert "text_field" not in advised(DataConfig(corpus=str(with_text)))
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_a_column_of_single_words_is_asked_about(put: Put, form: str) -> None:
+    rows = [{"title": f"the tree of words {i}", "year": f"{1990 + i}"} for i in range(30)]
+    lines = {
+        "csv": ["title,year", *(",".join(row.values()) for row in rows)],
+        "jsonl": [json.dumps(row) for row in rows],
+    }[form]
+    path = put(f"a.{form}", "\n".join(lines) + "\n")
+    asked = "documents have one word (median); is 'year' the text?"
+    assert read_corpus(Source(path, text_field="year")).notes == (
+        f"{asked} 'title' has more words",
+    )
+    assert read_corpus(Source(path, text_field="title")).notes == ()
+    few = put(f"few.{form}", "\n".join(lines[:15]) + "\n")
+    assert read_corpus(Source(few, text_field="year")).notes == ()

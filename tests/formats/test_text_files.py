@@ -122,7 +122,83 @@ def test_binary_files_of_a_folder_are_counted(put: Put, tmp_path: Path, call: Ca
         assert "'c.txt', 'd.txt', 'e.txt', ...; take them out of the folder" in told
         assert "encoding" not in told and "--auto" not in told
     done = call("fit", put("x.bin", NOISE))
-    assert "no format goes by that name, and it is a binary file, no text; name" in done.err
+    assert "no format goes by that name; it is a binary file, no text; name" in done.err
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("name|text|year\na|red wind|1\nb|snow, ice|2\n", "--from csv -s data.delimiter='|'"),
+        ("name;text\na;red wind, ice\n", "--from csv -s data.delimiter=';'"),
+        ("name\ttext\na\tred; wind\n", "--from tsv"),
+        ("text,year\nred wind,1\n", "--from csv"),
+        ('{"text": "red wind"}\n', "--from jsonl"),
+        ('[{"text": "red wind"},\n', "--from json"),
+        ("red wind, ice\nsnow\n", None),
+    ],
+)
+def test_a_file_without_suffix_tells_its_format_by_its_first_lines(
+    put: Put, text: str, options: str | None
+) -> None:
+    with pytest.raises(UsageError, match="no format goes by that name; ") as stop:
+        read_corpus(Source(put("dump", text)))
+    if options is None:
+        assert str(stop.value).endswith("folder; --lines takes each line for a document")
+    else:
+        assert str(stop.value).endswith(f"; by its first lines, {options} reads it")
+
+
+LOOSE = (
+    "name|text\n"
+    'a|"red wind" of snow\n'
+    'b|sun of "rain" and ice, "or both"\n'
+    'c|say "wind\n'
+    'd|"it" rains\n'
+)
+"""A table whose quotes belong to its texts."""
+
+
+def test_quotes_are_characters_like_others_where_a_setting_says_so(put: Put) -> None:
+    path = put("loose.csv", LOOSE)
+    advice = (
+        r"loose\.csv:2: broken CSV \(.*\); its quotes seem to belong .*: -s data\.quoting=none$"
+    )
+    with pytest.raises(DataError, match=advice):
+        read_corpus(Source(path, delimiter="|"))
+    found = bags(Source(path, delimiter="|", quoting="none"))
+    assert found[1] == dict.fromkeys(("sun", "of", "rain", "and", "ice", "or", "both"), 1)
+    assert settings_found(Source(path, "csv")) == {
+        "delimiter": "|",
+        "quoting": "none",
+    }
+    with pytest.raises(UsageError, match="quoting is for csv files"):
+        read_corpus(Source(put("a.tsv", "text\naa\n"), quoting="none"))
+
+
+def test_quotes_that_swallow_lines_are_told_too(put: Put) -> None:
+    """The quote of the second line ends in the third one; both have a column more or less."""
+    path = put("a.csv", 'text,year\n"red wind,1\nsnow",2,\n')
+    with pytest.raises(DataError, match=r"a\.csv:2: expected 2 columns .*, got 3$"):
+        read_corpus(path)
+    path.write_text('text,year\n1,"red\n2,ice"\n3,"snow" of\n')
+    with pytest.raises(DataError, match=r"a\.csv:4: .*data\.quoting=none$"):
+        read_corpus(path)
+    path.write_text('text,year\n"red, wind",1\n"snow" of,2\n')
+    with pytest.raises(DataError, match=r"a\.csv:3: broken CSV \([^)]*\)$"):
+        read_corpus(path)
+
+
+def test_auto_takes_the_quotes_for_characters(put: Put, call: Call, tmp_path: Path) -> None:
+    put("loose.csv", LOOSE)
+    checked = call("check", "loose.csv", "-s", "data.delimiter=|")
+    assert checked.out.endswith("-s data.quoting=none\n")
+    assert checked.err == (
+        "to take this advice: hiertopics fit loose.csv -s 'data.delimiter=|' --auto\n"
+    )
+    small = ("-b", "multinomial", "--iterations", 1, "-o", "run")
+    done = call("fit", "loose.csv", "-s", "data.delimiter=|", "--auto", *small)
+    assert done.code == 0 and "data.quoting=none" in done.err
+    assert "quoting: none" in (tmp_path / "run" / "config.yaml").read_text(encoding="utf-8")
 
 
 def test_a_text_with_few_control_characters_is_no_binary_file(put: Put) -> None:
@@ -233,7 +309,7 @@ def test_lines_and_paragraphs_of_one_file(put: Put) -> None:
         ("a.TXT.gz", "--lines takes each line"),
         ("a.md", "--lines takes each line"),
         ("a.pdf", "turn each such file into a .txt file"),
-        ("a.what", "name the format, one of ldac, uci"),
+        ("a.what", "name the format by --from, one of ldac, uci"),
     ],
 )
 def test_a_file_that_is_no_corpus_tells_what_to_do(put: Put, name: str, what: str) -> None:

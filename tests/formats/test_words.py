@@ -260,7 +260,7 @@ def test_words_whose_lemma_is_a_stop_word_are_dropped(tmp_path: Path) -> None:
 
 def test_runs_from_before_keep_words_whose_lemma_is_a_stop_word() -> None:
     given = {"data": {"lemmas": "english"}}
-    before = {"stop_lemmas": False, "markup": "all", "suffixes": None}
+    before = {"stop_lemmas": False, "markup": "all", "suffixes": None, "quoting": "double"}
     before |= {"letterless": True, "html_dialogs": True, "stop_rests": False}
     assert left_out(given, "hdp-pcvb0", 5)["data"] == before
     assert "data" not in left_out(given, "hdp-pcvb0", 6)

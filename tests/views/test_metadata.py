@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import csv
+import gzip
 import io
 import json
 import re
@@ -22,7 +24,7 @@ from hiertopics.corpus.formats.records import column_of
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views import bycolumn, shares
 from hiertopics.views.bycolumn import N_SAMPLES, _intervals
-from hiertopics.views.remarks import counted_at
+from hiertopics.views.remarks import counted_at, tags_of
 from hiertopics.views.shares import by_difference
 
 Call = Callable[..., Any]
@@ -33,6 +35,20 @@ N = 24
 def years(doc: int) -> int:
     """Return the year of a document: food is of early ones, sport of late ones."""
     return 1990 + doc % 2 if doc % 4 < 2 else 1992 + doc % 2
+
+
+@pytest.fixture(scope="module")
+def authors(tmp_path_factory: pytest.TempPathFactory, fit_tiny: Call) -> Path:
+    """Return a folder with a table whose cells hold several authors, and a run of it."""
+    folder = tmp_path_factory.mktemp("authors")
+    cells = ("Ann, A; Bob", "Bob", "", "Ann, A;Cat ;")
+    rows = [(TEXTS[doc % 4], cells[doc % 4], "x; " * 100 + f"y{doc % 2}") for doc in range(N)]
+    table = io.StringIO()
+    csv.writer(table).writerows([("text", "authors", "long"), *rows])
+    (folder / "raw.csv").write_text(table.getvalue())
+    (folder / "lines").write_text("".join(f"{'a|b' if doc % 2 else 'b'}\n" for doc in range(N)))
+    fit_tiny(folder / "run", "hlda-variational", corpus=folder / "raw.csv")
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -464,3 +480,42 @@ def test_shares_of_a_column_are_counted_once(
     monkeypatch.setattr(bycolumn, "by_column", by_column)
     assert call("topics", folder / "run", "--by", "by").code == 0
     assert len(counted) == 1
+
+
+def test_a_mark_behind_the_name_of_a_column_splits_its_cells(authors: Path, call: Call) -> None:
+    run = RunDir(authors / "run")
+    assert set(tags_of(run, "authors", None).names) == {"Ann, A; Bob", "Bob", "Ann, A;Cat ;"}
+    split = tags_of(run, "authors;", None)
+    assert split.names == ("Ann, A", "Bob", "Cat")
+    n_train = len(run.split.train_docs)
+    assert split.members.shape == (n_train, 3)
+    whole = tags_of(run, "authors", None).by_row
+    expected = [
+        [part.strip() for v in row for part in v.split(";") if part.strip()] for row in whole
+    ]
+    assert [sorted(row) for row in split.by_row] == [sorted(row) for row in expected]
+    # A cell too long for one value, in the table that was fitted to; another file and mark.
+    assert set(tags_of(run, "long;", None).names) == {"x", "y0", "y1"}
+    assert tags_of(run, "kind|", authors / "lines").names == ("a", "b")
+    with pytest.raises(DataError, match="no field 'editors'; there are 'text', 'authors', 'long'"):
+        tags_of(run, "editors;", None)
+
+
+def test_views_take_a_split_column_by_its_plain_name(authors: Path, call: Call) -> None:
+    run = authors / "run"
+    rows = call("topics", run, "--by", "authors;", "--json")
+    assert rows.code == 0
+    assert {json.loads(line)["value"] for line in rows.out.splitlines()} == {"Ann, A", "Bob", "Cat"}
+    rows = call("topics", run, "--by", "kind|", "--side", f"kind={authors / 'lines'}", "--json")
+    assert {json.loads(line)["value"] for line in rows.out.splitlines()} == {"a", "b"}
+    chart = call("topics", run, "--by", "authors;", "--format", "vega-lite").out
+    assert "authors" in chart and "authors;" not in chart
+    shown = call("show-tree", run, "--side", "authors;")
+    assert shown.code == 0 and "authors: " in shown.out and "Bob" in shown.out
+    assert "authors;" not in shown.out and "Ann, A;" not in shown.out
+    page = authors / "page.html"
+    assert call("report", run, "--side", "authors;", "-o", page).code == 0
+    packed = re.findall(r"^columns (\S+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    columns = json.loads(gzip.decompress(base64.b64decode(packed[0])))
+    (column,) = [one for one in columns if one["name"].startswith("authors")]
+    assert column["name"] == "authors" and set(column["values"]) == {"Ann, A", "Bob", "Cat"}

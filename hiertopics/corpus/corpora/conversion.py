@@ -28,7 +28,7 @@ from hiertopics.corpus.formats.source import (
     find_labels,
     vocabulary_names,
 )
-from hiertopics.corpus.formats.table import FORMATS
+from hiertopics.corpus.formats.table import FORMATS, UnknownFormatError
 from hiertopics.corpus.formats.trust import trusts
 from hiertopics.corpus.formats.writing import in_counts, writable, write_corpus
 from hiertopics.settings.config import DataConfig
@@ -73,7 +73,10 @@ def convert(
     trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
     target = Path(output)
-    name = writable(target, to)
+    try:
+        name = writable(target, to)
+    except UnknownFormatError as error:
+        raise UsageError(f"{error}, or name it by --to") from None
     in_folder = FORMATS[name].folder
     (shards.require_place if in_folder else require_place)(target)
     config = data_section(

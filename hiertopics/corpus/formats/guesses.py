@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from hiertopics.base.errors import DataError
@@ -15,6 +16,7 @@ from hiertopics.corpus.formats.opening import (
     MIXED,
     BinaryFileError,
     rows,
+    text_rows,
 )
 from hiertopics.corpus.formats.plaintexts import fault_of_bytes, texts_in
 from hiertopics.corpus.formats.source import FOLDER, Source
@@ -76,7 +78,7 @@ def _readable(found: Iterator[T], most: int) -> list[T]:
 
 
 def settings_found(source: Source) -> dict[str, Any]:
-    """Return values of ``delimiter``, ``encoding`` and ``text_field`` that a raw text needs.
+    """Return values of ``delimiter``, ``encoding``, ``quoting`` and ``text_field`` that are needed.
 
     They are those that the messages about its header and its bytes name; the field only where it
     is clear. A text file without columns, or a folder of texts, needs an encoding alone, and a file
@@ -108,10 +110,73 @@ def settings_found(source: Source) -> dict[str, Any]:
             return {}
         if fault is not None:
             found["encoding"] = fault.remedy.encoding
+    if has_loose_quotes(replace(source, **found)):
+        found["quoting"] = "none"
     guess = _text_field_guessed(replace(source, **found))
     if guess is not None and guess.is_clear:
         found["text_field"] = guess.field
     return found
+
+
+def has_loose_quotes(source: Source) -> bool:
+    """Tell whether quotes spoil a CSV table that has the same columns on each line without them."""
+    if source.format != "csv" or source.quoting != "double" or not source.path.is_file():
+        return False
+    legible = replace(source, encoding=source.encoding or ANY)
+    return (
+        _has_quotes(legible)
+        and not _is_even(legible)
+        and _is_even(replace(legible, quoting="none"))
+    )
+
+
+def _has_quotes(source: Source) -> bool:
+    try:
+        return any('"' in row for row in text_rows(source))
+    except DataError:
+        return False
+
+
+def _is_even(source: Source) -> bool:
+    """Tell whether all rows of a CSV table can be read and have the same number of columns."""
+    try:
+        return len({len(cells) for _, cells in table_lines(source)}) < 2
+    except DataError:
+        return False
+
+
+FEW_LINES = 3
+"""First lines of a file by which its format is guessed."""
+
+
+def options_told(path: Path) -> str | None:
+    """Return the options that read a file, by its first lines; None where they tell nothing."""
+    if not path.is_file():
+        return None
+    try:
+        first = [row for row in islice(rows(path, encoding=ANY), FEW_LINES) if row]
+    except DataError:
+        return None
+    if not first:
+        return None
+    if first[0].startswith("{"):
+        return "--from jsonl"
+    if first[0].startswith("["):
+        return "--from json"
+    for mark, options in COLUMNS.items():
+        n_marks = {row.count(mark) for row in first}
+        if len(first) > 1 and len(n_marks) == 1 and n_marks != {0}:
+            return options
+    return None
+
+
+COLUMNS = {
+    "\t": "--from tsv",
+    "|": "--from csv -s data.delimiter='|'",
+    ";": "--from csv -s data.delimiter=';'",
+    ",": "--from csv",
+}
+"""The options that read a table, by the mark between its columns; the surest mark first."""
 
 
 def other_delimiter(source: Source, row: str) -> str | None:

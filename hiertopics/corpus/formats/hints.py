@@ -9,13 +9,19 @@ from itertools import islice
 from typing import Any
 
 from hiertopics.base.errors import DataError
-from hiertopics.corpus.formats.guesses import DELIMITERS, other_delimiter, sample
+from hiertopics.corpus.formats.guesses import (
+    DELIMITERS,
+    has_loose_quotes,
+    other_delimiter,
+    sample,
+)
 from hiertopics.corpus.formats.opening import ANY, BINARY, BinaryFileError, text_rows
 from hiertopics.corpus.formats.source import Source
 from hiertopics.corpus.formats.tablerows import (
     DEFAULT_TEXT_FIELD,
     FirstLineError,
     LackingFieldError,
+    SpoiltRowError,
     TableRow,
     table_rows,
 )
@@ -27,7 +33,7 @@ PLAIN_NAME = re.compile(r"[\w.:-]{1,40}")
 
 
 def rows_or_hints(source: Source) -> Iterator[TableRow]:
-    """Yield the rows of a table as ``table_rows`` does; errors of its header name the remedy.
+    """Yield the rows of a table as ``table_rows`` does; errors name the remedy.
 
     One error names all faults of the header. Raises DataError.
     """
@@ -37,9 +43,18 @@ def rows_or_hints(source: Source) -> Iterator[TableRow]:
         hint = _field_hint(source, error.field, error.values) + _encoding_hint(source, error.line)
         raise DataError(source.path, error.what + hint, error.line) from error
     except FirstLineError as error:
-        hint = _broken_hint(source) if error.broken else ""
+        hint = _broken_hint(source) or _quotes_hint(source) if error.broken else ""
         hint += _header_hint(source) if error.coded else ""
         raise DataError(source.path, error.what + hint, error.line) from error
+    except SpoiltRowError as error:
+        raise DataError(source.path, error.what + _quotes_hint(source), error.line) from error
+
+
+def _quotes_hint(source: Source) -> str:
+    """Return what to do about a table that can be read if its quotes are characters like others."""
+    if not has_loose_quotes(source):
+        return ""
+    return "; its quotes seem to belong to the texts: -s data.quoting=none"
 
 
 def _field_hint(source: Source, field: str, values: Mapping[str, Any]) -> str:

@@ -136,6 +136,19 @@ def names_in(tags: Tags) -> tuple[str, ...]:
     return tuple(name for (name,) in tags.by_row)
 
 
+def parted(tags: Tags, mark: str) -> Tags:
+    """Return a column whose values hold several, with a mark between them, with these as values."""
+    table = TagTable()
+    for values in tags.by_row:
+        table.add(part for value in values for part in parts_of(value, mark))
+    return table.tags()
+
+
+def parts_of(value: str, mark: str) -> list[str]:
+    """Return the parts of a value with a mark between them, without empty ones."""
+    return [part for text in value.split(mark) if (part := text.strip())]
+
+
 def _told(value: Any) -> list[str] | None:
     """Return a field's values as texts; None where they are no metadata."""
     values = value if isinstance(value, list) else [value]

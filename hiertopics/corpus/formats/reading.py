@@ -91,6 +91,8 @@ def _refuse_contradictions(source: Source, name: str) -> None:
         raise UsageError(f"{given} is for raw text, but {source.path} is read as {name}")
     if source.delimiter is not None and name != "csv":
         raise UsageError(f"delimiter is for csv files, but {source.path} is read as {name}")
+    if source.quoting != "double" and name != "csv":
+        raise UsageError(f"quoting is for csv files, but {source.path} is read as {name}")
     if source.suffixes is not None and name != FOLDER:
         raise UsageError(f"suffixes are for folders of texts, but {source.path} is read as {name}")
     if source.html != "all" and name != FOLDER:

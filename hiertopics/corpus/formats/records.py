@@ -12,7 +12,7 @@ from hiertopics.base.errors import DataError
 from hiertopics.corpus.data.corpus import Tags
 from hiertopics.corpus.formats.counting import shown
 from hiertopics.corpus.formats.hints import rows_or_hints
-from hiertopics.corpus.formats.metadata import LONGEST, Metadata
+from hiertopics.corpus.formats.metadata import LONGEST, Metadata, parts_of
 from hiertopics.corpus.formats.plaintexts import PLAIN, Record
 from hiertopics.corpus.formats.sidefiles import encodes
 from hiertopics.corpus.formats.source import Source, unpacked
@@ -119,17 +119,24 @@ def column_of(
     form: str,
     *,
     delimiter: str | None = None,
+    quoting: str = "double",
     encoding: str | None = None,
+    mark: str | None = None,
 ) -> Tags:
     """Return a column of a table in a form of ``TABLES``, a row for each record.
 
-    delimiter, encoding: see ``Source``. Raises DataError naming the line of a broken row; where
-    there is no such column, or it holds texts.
+    delimiter, quoting, encoding: see ``Source``. mark: what stands between the values of a cell;
+    None: a cell is one value. Raises DataError naming the line of a broken row;
+    where there is no such column, or it holds texts.
     """
     table = Metadata()
-    source = Source(path, form, text_field=name, delimiter=delimiter, encoding=encoding)
+    source = Source(
+        path, form, text_field=name, delimiter=delimiter, quoting=quoting, encoding=encoding
+    )
     for row in rows_or_hints(source):
-        table.add({name: row.values[name]})
+        value = row.values[name]
+        is_parted = mark is not None and isinstance(value, str)
+        table.add({name: parts_of(value, str(mark)) if is_parted else value})
     found = table.tags()
     if name not in found:
         raise DataError(path, f"field {name!r} holds no values of at most {LONGEST} letters")

@@ -12,7 +12,7 @@ from hiertopics.base.errors import DataError
 PACKED = (".gz", ".xz")
 FIELDS = ("text_field", "id_field", "group_field", "label_field")
 """The fields of a Source that serve raw text only."""
-FORM = ("delimiter", "encoding", "suffixes", "html", "html_dialogs", "markup")
+FORM = ("delimiter", "quoting", "encoding", "suffixes", "html", "html_dialogs", "markup")
 """Fields of a Source that describe the file of a raw text."""
 WORDING = (
     *("lowercase", "token_pattern", "ngram_range", "stemmer", "lemmas", "stop_lemmas"),
@@ -50,7 +50,8 @@ class Source:
     """A corpus to be read; ``None`` means by suffix, by sibling rule or not at all.
 
     A number as one of FIELDS is a column, counted from 0, of a file without header. delimiter:
-    the letter between the columns of a csv file, or ``tab``. encoding: that of a raw text, or
+    the letter between the columns of a csv file, or ``tab``. quoting: ``double`` where its cells
+    may stand in double quotes, or ``none``. encoding: that of a raw text, or
     several apart by commas; the first one that fits reads a line. None is UTF-8.
     suffixes: those of the files of a folder that are read, apart by commas; None: see
     ``plaintexts.texts_in``. html: the text of a page that is read, ``all`` of it or its ``main``
@@ -76,6 +77,7 @@ class Source:
     group_field: str | None = None
     label_field: str | None = None
     delimiter: str | None = None
+    quoting: str = "double"
     encoding: str | None = None
     suffixes: str | None = None
     html: str = "all"

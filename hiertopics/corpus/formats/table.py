@@ -129,10 +129,19 @@ FORMATS: PluginTable[Format] = PluginTable(
 """Every format: those above, and those of installed packages."""
 
 
+class UnknownFormatError(UsageError):
+    """The name of a file tells no format."""
+
+    def __init__(self, path: Path, hint: str) -> None:
+        super().__init__(f"{path}: no format goes by that name; {hint}")
+        self.path = path
+
+
 def format_of(path: Path, wanted: str | None = None) -> str:
     """Return the name of the format: ``wanted`` if given, else decided by the file's name.
 
-    Raises UsageError where no format of that name exists or the name tells nothing.
+    Raises UsageError where no format of that name exists; UnknownFormatError where the name tells
+    nothing.
     """
     if wanted is not None:
         if wanted not in FORMATS:
@@ -145,9 +154,20 @@ def format_of(path: Path, wanted: str | None = None) -> str:
     for format_name, form in FORMATS.items():
         if any(fnmatchcase(name, pattern) for pattern in form.patterns):
             return format_name
-    told = f", and it {BINARY}" * _is_known_as_binary(path)
-    raise UsageError(
-        f"{path}: no format goes by that name{told}; name the format, one of {', '.join(FORMATS)}"
+    raise UnknownFormatError(path, _hint(path))
+
+
+def _hint(path: Path) -> str:
+    """Return what to do about a corpus whose name tells no format, by how it begins."""
+    from hiertopics.corpus.formats.guesses import options_told  # only a mistake needs it
+
+    if _is_known_as_binary(path):
+        return f"it {BINARY}; name the format by --from, one of {', '.join(FORMATS)}"
+    if (options := options_told(path)) is not None:
+        return f"by its first lines, {options} reads it"
+    return (
+        f"name the format by --from, one of {', '.join(FORMATS)}; --lines takes each line for a "
+        "document"
     )
 
 

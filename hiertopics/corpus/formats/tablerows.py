@@ -68,6 +68,10 @@ class FirstLineError(DataError):
         self.coded = isinstance(error, EncodingError)
 
 
+class SpoiltRowError(DataError):
+    """The quotes of a row of a CSV table do not fit, or the number of its columns."""
+
+
 Require = Callable[[Source, Mapping[str, Any], "int | None"], None]
 
 
@@ -218,7 +222,7 @@ def rows_of_lines(
                 continue
         if len(cells) != len(header):
             what = f"expected {len(header)} columns as on the first line, got {len(cells)}"
-            raise DataError(source.path, what, number)
+            raise SpoiltRowError(source.path, what, number)
         yield TableRow(number, dict(zip(header, cells, strict=True)))
 
 
@@ -251,7 +255,8 @@ def table_lines(source: Source) -> Iterator[tuple[int, list[str]]]:
 
     Raises DataError naming a broken line; FirstLineError.
     """
-    table = _csv_lines(source) if source.format == "csv" else _tsv_lines(source)
+    quoted = source.format == "csv" and source.quoting == "double"
+    table = _csv_lines(source) if quoted else _unquoted_lines(source)
     try:
         first = next(table, None)
     except BinaryFileError:
@@ -264,8 +269,8 @@ def table_lines(source: Source) -> Iterator[tuple[int, list[str]]]:
 
 
 def _csv_lines(source: Source) -> Iterator[tuple[int, list[str]]]:
-    mark = "\t" if source.delimiter == "tab" else source.delimiter or ","
-    reader = csv.reader((row + "\n" for row in text_rows(source)), delimiter=mark, strict=True)
+    rows = (row + "\n" for row in text_rows(source))
+    reader = csv.reader(rows, delimiter=_mark(source), strict=True)
     default = csv.field_size_limit(LONGEST_FIELD)
     first = 1
     try:
@@ -274,11 +279,18 @@ def _csv_lines(source: Source) -> Iterator[tuple[int, list[str]]]:
             first = reader.line_num + 1
     except csv.Error as error:
         what = str(error).partition(" - ")[0]  # what follows is advice to programmers
-        raise DataError(source.path, f"broken CSV ({what})", first) from error
+        raise SpoiltRowError(source.path, f"broken CSV ({what})", first) from error
     finally:
         csv.field_size_limit(default)
 
 
-def _tsv_lines(source: Source) -> Iterator[tuple[int, list[str]]]:
+def _unquoted_lines(source: Source) -> Iterator[tuple[int, list[str]]]:
+    mark = _mark(source)
     for number, line in enumerate(text_rows(source), 1):
-        yield number, line.split("\t")
+        yield number, line.split(mark)
+
+
+def _mark(source: Source) -> str:
+    """Return the character between the columns of a CSV or TSV table."""
+    is_tab = source.format == "tsv" or source.delimiter == "tab"
+    return "\t" if is_tab else source.delimiter or ","

@@ -8,16 +8,19 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from scipy import sparse
 
 from hiertopics.base.errors import DataError, UsageError
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.formats.counting import CountedPairs
 from hiertopics.corpus.formats.drafts import CorpusDraft, CorpusFacts
+from hiertopics.corpus.formats.guesses import sample
 from hiertopics.corpus.formats.metadata import Metadata, names_in, naming_column
 from hiertopics.corpus.formats.plaintexts import left_aside_note
 from hiertopics.corpus.formats.records import is_missing, records
 from hiertopics.corpus.formats.sidefiles import TagTable, encodes
 from hiertopics.corpus.formats.source import FOLDER, Source
+from hiertopics.corpus.formats.tablerows import DEFAULT_TEXT_FIELD, TABLES
 from hiertopics.corpus.formats.words import (
     Cut,
     analyser,
@@ -29,6 +32,8 @@ from hiertopics.corpus.formats.words import (
 
 HELD_PAIRS = 1 << 16
 LETTER = re.compile(r"\w")
+MANY_SINGLE = 20
+"""Least number of documents with words for a note on the number of their words."""
 
 
 def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
@@ -67,13 +72,14 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
     names = tuple(doc_ids) if doc_ids else None
     if names is None and (named_by := naming_column(columns, len(groups))) is not None:
         names = names_in(columns[named_by])
+    told = _notes(source, named_by, n_missing, len(groups))
     return Corpus(
         counts,
         tuple(vectorizer.get_feature_names_out().tolist()),
         names,
         None if source.group_field is None else groups.tags(),
         None if source.label_field is None else labels.tags(),
-        notes=_notes(source, named_by, n_missing, len(groups)),
+        notes=(*told, *_field_note(source, vocab, counts)),
         snippets=tuple(snippets) if source.snippets else None,
         metadata=columns,
     )
@@ -144,6 +150,25 @@ def _notes(
     if source is not None and source.format == FOLDER:
         notes = [*left_aside_note(source), *notes]
     return tuple(notes)
+
+
+def _field_note(
+    source: Source, vocab: tuple[str, ...] | None, counts: sparse.csr_matrix
+) -> tuple[str, ...]:
+    """Return a note on a column of single words, which may be another one than that of the text.
+
+    counts: int64 [n_docs, n_words]. A vocabulary that is given leaves words out, and tells nothing.
+    """
+    if source.format not in TABLES or vocab is not None:
+        return ()
+    lengths = np.asarray(counts.sum(axis=1)).ravel()
+    lengths = lengths[lengths > 0]
+    if len(lengths) < MANY_SINGLE or np.median(lengths) > 1:
+        return ()
+    field = source.text_field or DEFAULT_TEXT_FIELD
+    guess = sample(source).guess
+    other = "" if guess is None or guess.field == field else f" {guess.field!r} has more words"
+    return (f"documents have one word (median); is {field!r} the text?{other}",)
 
 
 class _DocumentBuffer:

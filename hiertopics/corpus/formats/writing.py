@@ -23,14 +23,18 @@ from hiertopics.corpus.formats.sidefiles import (
     vocabulary_text,
 )
 from hiertopics.corpus.formats.source import beside, find_groups, find_labels, unpacked
-from hiertopics.corpus.formats.table import FORMATS, Format, format_of
+from hiertopics.corpus.formats.table import FORMATS, Format, UnknownFormatError, format_of
 
 
 def writable(path: Path, format: str | None = None) -> str:
     """Return the format in which ``path`` is written; raises UsageError where there is none."""
-    name = format_of(path, format)
+    able = ", ".join(other for other, form in FORMATS.items() if form.writes)
+    try:
+        name = format_of(path, format)
+    except UnknownFormatError:
+        what = f"give it a suffix, as .ldac or .mtx, of one of {able}"
+        raise UnknownFormatError(path, what) from None
     if not FORMATS[name].writes:
-        able = ", ".join(other for other, form in FORMATS.items() if form.writes)
         raise UsageError(f"{name} is only read; what can be written is {able}")
     if not FORMATS[name].packs and unpacked(path.name) != path.name:
         raise UsageError(f"{path}: {name} is compressed already; leave the last suffix out")

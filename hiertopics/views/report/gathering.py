@@ -23,7 +23,7 @@ from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.arrange import arranged
 from hiertopics.views.levels import in_levels, parse_cut, supported_part
-from hiertopics.views.remarks import parse_sides, tags_of
+from hiertopics.views.remarks import column_called, parse_sides, tags_of
 from hiertopics.views.report.agreement import agreement_part
 from hiertopics.views.report.card import card_of, key_of
 from hiertopics.views.report.documents import (
@@ -136,7 +136,8 @@ class _Gathering:
         self.left_out: list[str] = []
         self._firsts: dict[int, I64] = {}
         self.tags: dict[str, Tags] = {
-            name: tags_of(run, name, path) for name, path in parse_sides(request.sides).items()
+            column_called(name): tags_of(run, name, path)
+            for name, path in parse_sides(request.sides).items()
         }
         whole = _arranged(run)
         self.tree = self._part(run, whole)
