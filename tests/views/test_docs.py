@@ -257,9 +257,15 @@ def test_the_page_shows_names_and_beginnings_though_the_corpus_is_gone(
     assert kept is not None
     assert data["documents"]["name"] == list(kept.names or ())
     assert data["texts"] == list(kept.snippets or ())
-    assert [column["name"] for column in data["columns"]] == ["labels"]
+    assert [column["name"] for column in data["columns"]] == ["kind"], "as its field is"
     assert data["left_out"][0].startswith("words of documents are not known")
     assert (tmp_path / "page.html").read_text(encoding="utf-8").count("</script>") == 2
+
+
+def test_labels_of_a_field_are_asked_for_by_its_name(run: Path, call: Call) -> None:
+    by_field, by_mark = (call("topics", run, "--by", name) for name in ("kind", "labels"))
+    assert by_field.code == 0 and "food" in by_field.out and by_field.out == by_mark.out
+    assert "it keeps kind" in call("topics", run, "--by", "year").err
 
 
 def test_a_moved_run_still_names_its_documents(run: Path, tmp_path: Path, call: Call) -> None:
