@@ -75,7 +75,7 @@ def known_documents(run: RunDir) -> TrainingDocuments:
     return TrainingDocuments(
         names if train.doc_ids is None else list(train.doc_ids),
         train.counts if isinstance(train, Corpus) else None,
-        by_field(kept.tags | {name: tags for name, tags in marks.items() if tags}, data),
+        by_field({**kept.tags, **{n: tags for n, tags in marks.items() if tags}}, data),
         snippets,
         None,
     )
