@@ -174,7 +174,10 @@ def test_what_lasts_says_in_a_file_that_it_goes_on(monkeypatch: pytest.MonkeyPat
             time.sleep(0.3)
         with watched("reading"):
             pass
-    assert said.getvalue() == "placing: 0s so far\n"
+        with watched("placing") as report:
+            report(256, 1024)
+            time.sleep(0.3)
+    assert said.getvalue() == "placing: 0s so far\nplacing: 0s so far, 25% done\n"
 
 
 @pytest.mark.parametrize("stream", [Terminal, io.StringIO])

@@ -154,30 +154,37 @@ def said(line: str) -> None:
     Progress(shown=True).say(line)
 
 
-def watched(name: str) -> AbstractContextManager[object]:
-    """Show that a command without counts goes on, and its present work: in a file only if it lasts.
+def watched(name: str) -> AbstractContextManager[Callable[[int, int], None]]:
+    """Show that a command goes on, and its present work: in a file only if it lasts.
 
-    Nothing is imported where stderr is a file.
+    As ``Progress.phase``, it yields a function that tells how many of how many are done. Nothing is
+    imported where stderr is a file.
     """
     is_lively = sys.stderr.isatty() or "ipykernel" in sys.modules
     return Progress(shown=_lively()).phase(name) if is_lively else said_if_long(name)
 
 
 @contextmanager
-def said_if_long(name: str) -> Iterator[None]:
-    """Write a line on stderr after each of ``WAITS`` that something goes on."""
-    over, began = threading.Event(), time.perf_counter()
+def said_if_long(name: str) -> Iterator[Callable[[int, int], None]]:
+    """Write a line on stderr after each of ``WAITS`` that something goes on.
+
+    Yields a function that tells how many of how many are done: the line then has their share.
+    """
+    over, began, shares = threading.Event(), time.perf_counter(), [""]
+
+    def report(done: int, total: int) -> None:
+        shares[0] = f", {done / max(total, 1):.0%} done"
 
     def say() -> None:
         waits = chain(WAITS, repeat(WAITS[-1]))
         while not over.wait(next(waits)):
             spent = format_duration(round(time.perf_counter() - began))
-            print(f"{steady(name)}: {spent} so far", file=sys.stderr, flush=True)
+            print(f"{steady(name)}: {spent} so far{shares[0]}", file=sys.stderr, flush=True)
 
     thread = threading.Thread(target=say, daemon=True)
     thread.start()
     try:
-        yield
+        yield report
     finally:
         over.set()
         thread.join()

@@ -187,8 +187,8 @@ def _labels(run: Any) -> Any:
 def _show(result: Any, price: Any) -> None:
     """Print the tree, the outcome, the folder of the run and the next commands on stderr."""
     from hiertopics.base.units import format_duration
-    from hiertopics.corpus.data import hidden_nodes, in_order, support_lacks
-    from hiertopics.corpus.data.support import support_sentence, without_sentence
+    from hiertopics.corpus.data import hidden_nodes, in_order, support_lacks, support_told
+    from hiertopics.corpus.data.support import without_sentence
     from hiertopics.fitting.job import FINISHED
     from hiertopics.runs.samemodel import twin_of_other_seed
     from hiertopics.views.labelling import seeds_told
@@ -198,7 +198,7 @@ def _show(result: Any, price: Any) -> None:
 
     run, tree = result.run, result.run.supported_tree
     view = View(depth=first_levels(tree), labels=_labels(run))
-    note = support_sentence(tree, view.depth, hidden_nodes(tree, view.labels))
+    note = support_told(tree, view.depth, hidden_nodes(tree, view.labels))
     # The sentence is told below, where it does not scroll away.
     shown = in_order(without_sentence(tree), run.vocab)
     view = for_reading(tree, view)._replace(is_narrow=is_narrow(err=True))

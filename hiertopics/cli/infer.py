@@ -112,13 +112,13 @@ def _placed(
     from hiertopics.runs.piped import LINES_NOTE, piped
 
     if corpus != STDIN:
-        with watched("placing"):
-            return infer(run, corpus, **options, data=data)
+        with watched("placing") as report:
+            return infer(run, corpus, **options, data=data, report=report)
     with piped(run, data) as (path, form):
         if data.get("from_") is None and form["from_"] == "lines":
             tell(f"note: {LINES_NOTE}")
-        with watched("placing"):
-            return infer(run, path, **options, data=form)
+        with watched("placing") as report:
+            return infer(run, path, **options, data=form, report=report)
 
 
 def _show(run: RunDir, found: PlacedDocuments, words_by: str | None, as_json: bool) -> None:

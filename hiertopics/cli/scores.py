@@ -96,6 +96,7 @@ def eval_command(**options: Any) -> int:
     run's folder eval/ keeps every score.
     """
     from hiertopics.base.progress import watched
+    from hiertopics.settings.layers import parse_set
     from hiertopics.views.render import records as written
 
     overrides = options.pop("overrides")
@@ -106,7 +107,7 @@ def eval_command(**options: Any) -> int:
     options.pop("null")
     names = ("task", "heldout", "form", "runs")
     task, heldout, form, runs = (options.pop(name) for name in names)
-    options |= _set_options(overrides)
+    options |= parse_set(overrides)
     score = _score_of(task, heldout, options)
     records, chosen = [], []
     for path in runs or (None,):
@@ -143,13 +144,6 @@ def _warn_of_splits(records: Sequence[dict[str, Any]]) -> None:
             f"warning: these runs were scored on {len(splits)} different splits: their scores "
             "cannot be compared; fit them with the same --holdout to the same corpus"
         )
-
-
-def _set_options(overrides: tuple[str, ...]) -> dict[str, Any]:
-    """Return the options of a task that ``-s`` sets."""
-    from hiertopics.settings.layers import parse_set
-
-    return parse_set(overrides)
 
 
 def _put_hierarchy(records: list[dict[str, Any]], form: str) -> None:
@@ -244,22 +238,26 @@ def compare_command(
     run cannot be scored, stderr names it, the others are printed, and the exit code is 1.
     """
     from hiertopics.runs.rundir import RunDir
-    from hiertopics.scoring.comparison import compare
+    from hiertopics.scoring.comparison import compare, compare_trees
     from hiertopics.views.render.records import to_comparison_table, to_score_csv
 
     if task is not None:
         if protocol is not None or average or cache or cache_from:
             flags = "--protocol, --average and --cache"
             raise click.UsageError(f"{flags} have no meaning with --task")
-        return _compare_trees(runs, options, form)
-    for name, value in options.items():
-        if value:
-            raise click.UsageError(f"--{name.replace('_', '-')} has no meaning without --task")
-    rows = compare(runs, protocol=protocol, average=average, cache=cache, cache_from=cache_from)
-    _note_one(runs)
+        rows = compare_trees(runs, **options)
+    else:
+        for name, value in options.items():
+            if value:
+                raise click.UsageError(f"--{name.replace('_', '-')} has no meaning without --task")
+        rows = compare(runs, protocol=protocol, average=average, cache=cache, cache_from=cache_from)
+    if len(runs) == 1:
+        tell("note: compare needs two runs or more to say how far one is behind another")
     _note_one_model(RunDir(row["run"]) for row in rows)
     if form in LINES:
         put_records(rows)
+    elif task is not None:
+        _put_hierarchy(rows, form)
     else:
         if form == "csv":
             put(to_score_csv(rows), nl=False)
@@ -268,11 +266,6 @@ def compare_command(
         if not average:
             note_single_draws((RunDir(row["run"]), row["protocol"]) for row in rows)
     return 0 if len(rows) == len(runs) else 1
-
-
-def _note_one(runs: tuple[str, ...]) -> None:
-    if len(runs) == 1:
-        tell("note: compare needs two runs or more to say how far one is behind another")
 
 
 def _note_one_model(runs: Iterable[RunDir]) -> None:
@@ -287,20 +280,6 @@ def _note_one_model(runs: Iterable[RunDir]) -> None:
             f"note: one model, byte for byte, in {' and '.join(paths)}{why}; hiertopics support "
             f"{paths[0]} says how far its nodes come back"
         )
-
-
-def _compare_trees(runs: tuple[str, ...], options: dict[str, Any], form: str) -> int:
-    from hiertopics.runs.rundir import RunDir
-    from hiertopics.scoring.comparison import compare_trees
-
-    rows = compare_trees(runs, **options)
-    _note_one(runs)
-    _note_one_model(RunDir(row["run"]) for row in rows)
-    if form in LINES:
-        put_records(rows)
-    else:
-        _put_hierarchy(rows, form)
-    return 0 if len(rows) == len(runs) else 1
 
 
 @click.command("agree", cls=HintingCommand)

@@ -284,6 +284,22 @@ def _by_column(rows: list[dict[str, Any]]) -> Grid:
 SHOWN_DOCS = 20
 
 
+class Fraction(click.ParamType):  # type: ignore[type-arg]
+    """A number, or a fraction of two numbers."""
+
+    name = "float"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the number; of ``1/3`` the nearest one, as Python divides."""
+        above, has_two, under = str(value).partition("/")
+        try:
+            return float(above) / float(under) if has_two else float(above)
+        except (ValueError, ZeroDivisionError):
+            self.fail(f"{value!r} is no number and no fraction such as 1/3", param, ctx)
+
+
 @click.command("docs", cls=HintingCommand)
 @trust_option
 @click.argument("run", required=False, type=RUN)
@@ -296,9 +312,9 @@ SHOWN_DOCS = 20
 )
 @click.option(
     "--below",
-    type=float,
+    type=Fraction(),
     metavar="SHARE",
-    help="Instead: documents that fit no branch. Of their words no branch has SHARE, like 0.33.",
+    help="Instead: documents that fit no branch. Of their words no branch has SHARE, like 1/3.",
 )
 @naming_option
 @forms("csv")

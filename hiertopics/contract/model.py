@@ -72,8 +72,8 @@ class Context:
     """Resources of a backend's function besides its arguments: random numbers and workers.
 
     iteration: 0 for ``init``, then 1, 2, ... for ``step``. report: to be told by a long ``init``
-    how many of how many parts of it are done. chain: what stands before every key, so that chains
-    side by side draw numbers of their own.
+    how many of how many parts of it are done, by ``infer`` how many documents. chain: what stands
+    before every key, so that chains side by side draw numbers of their own.
     """
 
     seed: int

@@ -99,7 +99,6 @@ def _first_level(summary: Summary, lengths: I64) -> tuple[Basis, I64]:
 
 def _note(support: F64) -> str:
     return (
-        f"The {len(support)} branches have a mean support of {support.mean():.0%} "
-        "(a quick estimate, usually 10 to 20 points too low; "
-        "100%: the same branches without a tenth of the documents)"
+        f"Without a tenth of the documents the {len(support)} branches come back to "
+        f"{support.mean():.0%} (quick estimate, usually 10 to 20 points too low)"
     )

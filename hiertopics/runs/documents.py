@@ -35,6 +35,17 @@ class DocumentRecords(NamedTuple):
     snippets: tuple[str, ...] | None
 
 
+def by_field(tags: Mapping[str, Tags], data: Any) -> dict[str, Tags]:
+    """Return columns in which groups and labels are called as the fields of the texts they are of.
+
+    Those of files of their own, and of fields that are called as another column, keep their names.
+    data: the section of the config.
+    """
+    fields = {"groups": data.group_field, "labels": data.label_field}
+    own = {mark: field for mark, field in fields.items() if field and field not in tags}
+    return {own.get(name, name): column for name, column in tags.items()}
+
+
 def documents_lines(train: Bags | Vectors, rows: I64) -> Iterator[bytes] | None:
     """Return the lines of documents.jsonl; None where there is nothing but numbers.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -31,6 +31,7 @@ from hiertopics.contract import (
     engine_of,
     registry,
 )
+from hiertopics.contract.model import unreported
 from hiertopics.corpus.corpora.inmemory import on_disk
 from hiertopics.corpus.data import (
     Corpus,
@@ -92,15 +93,17 @@ def infer_theta(
     draw: int | None = None,
     seed: int | None = None,
     engine: Engine = ALONE,
+    report: Callable[[int, int], None] = unreported,
 ) -> Posterior:
     """Return theta of documents over the run's vocabulary, under its tree or another.
 
     draw: which of the kept draws ``tree`` is, for processes elsewhere, which read it themselves.
+    report: is told how many of how many documents are placed, by backends that say so.
     seed: for backends whose inference draws; None takes the run's own.
     """
     own = tree or run.tree
     if not isinstance(engine, Cluster) or corpus.n_docs == 0:
-        return place(run.experiment, own, corpus, seed=seed, engine=engine)
+        return place(run.experiment, own, corpus, seed=seed, engine=engine, report=report)
     manifest = run.file(MANIFEST)
     engine.require_seen(manifest)
     stored = StoredTree(run.path.resolve(), hashlib.sha256(manifest.read_bytes()).hexdigest(), draw)
@@ -139,6 +142,7 @@ def place(
     *,
     seed: int | None = None,
     engine: Engine = ALONE,
+    report: Callable[[int, int], None] = unreported,
 ) -> Posterior:
     """Return theta of documents over the columns of a tree that was fitted by an experiment.
 
@@ -147,7 +151,7 @@ def place(
     """
     backend = registry.load_for(experiment)
     settings = Settings(experiment.model, experiment.inference)
-    context = Context(experiment.seed if seed is None else seed, 0, engine)
+    context = Context(experiment.seed if seed is None else seed, 0, engine, report)
     check_fitted(tree, backend, settings)
     try:
         posterior: Posterior = backend.infer(tree, corpus, settings, context)
@@ -171,6 +175,7 @@ def infer(
     workers: int = 1,
     cluster: str | None = None,
     trust_tokenizer: bool = False,
+    report: Callable[[int, int], None] = unreported,
 ) -> PlacedDocuments:
     """Return theta of new documents, and write it as the suffix of ``output`` tells.
 
@@ -184,7 +189,8 @@ def infer(
     (``hiertopics.contract.cluster.joining.cluster``).
     Raises UsageError, DataError or RunError.
 
-    trust_tokenizer: import the data.tokenizer that a config file or the run names.
+    trust_tokenizer: import the data.tokenizer that a config file or the run names. report: is told
+    how many of how many documents are placed.
     """
     if seed is not None and seed < 0:
         raise UsageError(f"--seed must be >= 0, got {seed}")
@@ -200,13 +206,13 @@ def infer(
     room = Room(None if output is None else Path(output).resolve().parent)
     with engine_of(cluster, workers, said) as engine:
         if isinstance(new, Shelf):
-            found = _placed_in_blocks(target, new, room, seed, engine)
+            found = _placed_in_blocks(target, new, room, seed, engine, report)
         else:
             if isinstance(new, Vectors):
                 whole = as_matched(new)
             else:
                 whole = match(new, target.vocab, left_out(target))
-            placed = infer_theta(target, whole.corpus, seed=seed, engine=engine)
+            placed = infer_theta(target, whole.corpus, seed=seed, engine=engine, report=report)
             known = whole.unknown, whole.corpus.doc_lengths
             found = PlacedDocuments(whole.corpus, *known, *_fields(placed))
     if output is not None:
@@ -219,7 +225,12 @@ def _fields(found: Posterior) -> tuple[Any, ...]:
 
 
 def _placed_in_blocks(
-    run: RunDir, new: Shelf, room: Room, seed: int | None, engine: Engine
+    run: RunDir,
+    new: Shelf,
+    room: Room,
+    seed: int | None,
+    engine: Engine,
+    report: Callable[[int, int], None],
 ) -> PlacedDocuments:
     """Place documents in files some at a time; the results of all lie in the room."""
     none, stopped = np.empty(0, np.int64), left_out(run)
@@ -232,6 +243,7 @@ def _placed_in_blocks(
             lengths.append(block.corpus.doc_lengths)
             unknown.append(block.unknown)
             yield infer_theta(run, block.corpus, seed=seed, engine=engine)
+            report(last, new.n_docs)
 
     placed = together(parts(), (new.n_docs, run.tree.n_nodes), room)
     known = np.concatenate(unknown), np.concatenate(lengths)

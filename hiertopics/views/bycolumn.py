@@ -26,7 +26,13 @@ from hiertopics.corpus.data.naming import names_of
 from hiertopics.corpus.data.tree import Labels
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir
-from hiertopics.views.remarks import column_called, counted_at, parse_sides, tags_of
+from hiertopics.views.remarks import (
+    column_called,
+    counted_at,
+    parse_sides,
+    tags_of,
+    tell_what_is_not_shown,
+)
 from hiertopics.views.render import FEW_DOCUMENTS, View
 
 Record: TypeAlias = dict[str, Any]
@@ -135,7 +141,10 @@ def refuse_names(run: RunDir, column: str, sides: Sequence[str]) -> None:
 
 def _values(run: RunDir, column: str, sides: Sequence[str]) -> Tags:
     """Return a column in the values that it is compared by."""
-    return in_ranges(binned(_column(run, column, sides)), MOST_VALUES)
+    tags = _column(run, column, sides)
+    bins = in_ranges(binned(tags), MOST_VALUES)
+    tell_what_is_not_shown(column, tags, bins)
+    return bins
 
 
 def _column(run: RunDir, column: str, sides: Sequence[str]) -> Tags:
@@ -171,8 +180,9 @@ def first_level(run: RunDir) -> list[int]:
 
 
 def is_over_time(run: RunDir, column: str, sides: Sequence[str]) -> bool:
-    """Return whether a column is dates or years. Raises as ``by_column`` does."""
-    return is_time(_column(run, column, sides))
+    """Return whether a column is dates or years that differ. Raises as ``by_column`` does."""
+    tags = _column(run, column, sides)
+    return is_time(tags) and is_time(binned(tags))
 
 
 def is_few(record: Mapping[str, Any]) -> bool:

@@ -33,8 +33,9 @@ def placed_lines(
     """Yield lines for each new document: name, unknown words, beginning; and its main topics.
 
     A document of a tree has the way to its main topic, with the shares at or below its nodes. A
-    topic has its share at the node itself, its number, and its name: the label if it has one. On
-    the way an automatic name is its first two words.
+    topic has its share at the node itself, its number, and its name: the label if it has one. Its
+    share is not on the way, too. On the way an automatic name is its first two words that no node
+    above has there.
     """
     named = named_tree(run, words_by)
     snippets = getattr(found.corpus, "snippets", None)
@@ -71,14 +72,19 @@ def _topics(named: NamedTree, record: dict[str, Any]) -> Iterator[Line]:
 def _way(named: NamedTree, record: dict[str, Any]) -> Iterator[Span]:
     """Yield the way to a document's main topic, or its path, with the nodes' names."""
     shares = record.get("main_path") or [(node, None) for node in record.get("path") or ()]
+    listed = {node for node, _ in record["topics"][:SHOWN_TOPICS]}
+    told: set[str] = set()
     for at, (node, share) in enumerate(shares):
         if at:
             yield Span(" > ")
         yield Span(f"[{node}]", "number")
-        words = _name(named, node).replace(BETWEEN, " ").split()[:WAY_WORDS]
-        if name := _label(named, node) or " ".join(words):
+        words = _name(named, node).replace(BETWEEN, " ").split()
+        own = [word for word in words if word not in told] or words
+        label = _label(named, node)
+        told.update(() if label else own[:WAY_WORDS])
+        if name := label or " ".join(own[:WAY_WORDS]):
             yield Span(f" {visible(name)}", "name")
-        if share is not None:
+        if share is not None and node not in listed:
             yield Span(f" {share:.2f}")
 
 

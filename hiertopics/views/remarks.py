@@ -19,13 +19,14 @@ from hiertopics.base.arrays import I64
 from hiertopics.base.errors import DataError, UsageError
 from hiertopics.base.saying import note
 from hiertopics.corpus.data import ROOT, Tags, Tree
-from hiertopics.corpus.data.columns import Drawn, axis_of, drawn_part, is_time
+from hiertopics.corpus.data.columns import Drawn, axis_of, drawn_part, is_time, why_not_shown
 from hiertopics.corpus.data.treeshares import main_topics
 from hiertopics.corpus.formats.metadata import parted
 from hiertopics.corpus.formats.opening import require_file
 from hiertopics.corpus.formats.records import column_of, table_form
 from hiertopics.corpus.formats.sidefiles import read_tags
 from hiertopics.corpus.formats.tablerows import TABLES
+from hiertopics.runs.documents import by_field
 from hiertopics.runs.rundir import RunDir
 
 ENTRIES = 1 << 22
@@ -115,6 +116,12 @@ def _column_and_mark(name: str) -> tuple[str, str | None]:
     return (name[:-1], name[-1]) if is_parted else (name, None)
 
 
+def tell_what_is_not_shown(name: str, tags: Tags, bins: Tags) -> None:
+    """Say on stderr why a column that was asked for does not show what its user expects."""
+    if told := why_not_shown(tags, bins):
+        note(f"column {name!r}: {told}")
+
+
 def tags_of(run: RunDir, name: str, path: Path | None) -> Tags:
     """Return the values of the training documents in a column.
 
@@ -129,10 +136,11 @@ def tags_of(run: RunDir, name: str, path: Path | None) -> Tags:
     written: dict[str, Any] = {}
     column, mark = _column_and_mark(name)
     if path is None:
-        kept = {} if run.documents is None else run.documents.tags
-        if name in kept:
-            return kept[name]
         data = run.experiment.data
+        marked = {} if run.documents is None else run.documents.tags
+        kept = by_field(marked, data)
+        if found := kept.get(name) or marked.get(name):
+            return found
         if mark is not None and column in kept:
             return parted(kept[column], mark)
         path, form = Path(str(data.corpus)), str(data.from_)

@@ -181,11 +181,16 @@ def show_tree(
     request = TreeRequest(
         depth, words, words_by, min_docs, docs, sides, arrange, cut, supported, width, node
     )
-    tree, view = _viewed(target, request, format)
+    return _text(target, request, format, form)
+
+
+def _text(run: RunDir, request: TreeRequest, name: str, form: Form) -> str:
+    """Return a tree in the form of a name."""
+    tree, view = _viewed(run, request, name)
     if request.fewest is None:
-        view = view._replace(min_docs=_least_shown(target, request, format, view.depth))
-    text = form.write(tree, target.vocab, view, str(target.manifest["backend"]))
-    return text + plain(_groups(target, view)) if format == "text" else text
+        view = view._replace(min_docs=_least_shown(run, request, name, view.depth))
+    text = form.write(tree, run.vocab, view, str(run.manifest["backend"]))
+    return text + plain(_groups(run, view)) if name == "text" else text
 
 
 def tree_on_screen(
@@ -330,7 +335,6 @@ def export(
             )
         if arrange:
             arranged(opened(run))
-        least = supported
         report(
             run,
             output=path,
@@ -338,23 +342,13 @@ def export(
             words_by=words_by,
             sides=sides,
             cut=cut,
-            supported=least,
+            supported=supported,
         )
         return path
-    shown = show_tree(
-        run,
-        depth=depth,
-        words=words or WORDS,
-        words_by=words_by,
-        min_docs=min_docs,
-        format=form,
-        docs=docs,
-        sides=sides,
-        arrange=arrange,
-        cut=cut,
-        supported=supported,
-        width=width,
+    request = TreeRequest(
+        depth, words or WORDS, words_by, min_docs, docs, sides, arrange, cut, supported, width
     )
+    shown = _text(opened(run), request, form, form_named(form))
     files.write_text(path, shown)
     return path
 

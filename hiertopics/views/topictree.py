@@ -7,10 +7,11 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from hiertopics.base.errors import UsageError
+from hiertopics.base.units import many
 from hiertopics.corpus.data import ROOT, Tree, in_order
 from hiertopics.corpus.data.naming import called
 from hiertopics.runs.rows import node_rows
-from hiertopics.views.render import View, for_reading
+from hiertopics.views.render import View, first_levels, for_reading
 from hiertopics.views.render.trees import to_html, to_text
 
 SHOWN_WORDS = 3
@@ -72,9 +73,16 @@ class TopicTree(Tree):
             raise IndexError(f"there is no node {node!r}; nodes are 0 to {self.shown[-1]}")
 
     def __str__(self) -> str:
-        return self.branch_text(ROOT)
+        """Return the tree as text; of a large one the first levels, and how to see the others."""
+        depth = first_levels(self)
+        text = to_text(in_order(self, self.vocab), self.vocab, View(depth=depth))
+        n_deeper = 0 if depth is None else int((self.depth[self.shown] >= depth).sum())
+        if not n_deeper:
+            return text
+        more = f"{many(n_deeper, 'more node', ',')} below: print(tree.branch_text()) shows all"
+        return f"{text}... {more}\n"
 
-    def branch_text(self, node: int) -> str:
+    def branch_text(self, node: int = ROOT) -> str:
         """Return a line for each node of a branch; -1: of the whole tree."""
         return to_text(in_order(self, self.vocab), self.vocab, View(root=node))
 

@@ -244,5 +244,8 @@ def test_a_run_of_counts_reads_its_own_format_from_a_pipe(
     assert done.code == 0, done.err
     head, way, *topics = done.out.splitlines()
     assert head == "1  2 words"
-    assert re.fullmatch(r"   lies in (\[\d+\]( \w+){1,2} [01]\.\d\d( > )?)+", way)
+    assert re.fullmatch(r"   lies in (\[\d+\]( \w+){1,2}( [01]\.\d\d)?( > )?)+", way)
+    shares = re.findall(r"\[(\d+)\](?: \w+){1,2} [01]\.\d\d", way)
+    listed = [line.split("[")[1].split("]")[0] for line in topics]
+    assert sorted({*shares, *listed}) == sorted([*shares, *listed]), "a node has one share"
     assert topics and "each line" not in done.err

@@ -60,7 +60,7 @@ def test_no_line_goes_beyond_the_edge_and_what_fits_is_whole(terminal: Terminal)
 
 
 def test_a_sentence_is_wrapped_between_words_and_loses_none(terminal: Terminal) -> None:
-    told = "Without a tenth of the documents 3 of 5 branches come back. Corpora of shuffled words"
+    told = "Without a tenth of the documents 3 of 5 branches come back, with 40% of all words"
     with redirect_stdout(terminal):
         show_lines([[Span(told, SENTENCE)], *LINES[1:2]])
     shown = LOOKS.sub("", terminal.getvalue()).split("\n")[:-1]

@@ -17,6 +17,7 @@ from hiertopics.corpus.data.columns import (
     kind_of,
     moments,
     same_times,
+    why_not_shown,
 )
 from hiertopics.corpus.data.corpus import Tags
 
@@ -96,6 +97,64 @@ def test_values_that_no_document_has_say_nothing() -> None:
 def test_dates_within_three_years_are_binned_by_month() -> None:
     found = binned(column("1998-05-31", "1998-05-01", "2001-04-30T10:00"))
     assert found.by_row == [["1998-05"], ["1998-05"], ["2001-04"]]
+
+
+def test_dates_within_two_months_are_binned_by_day() -> None:
+    """Ten days of news are seen over time; a few documents far away change nothing."""
+    days = [f"2026-11-{day:02}T10:00" for day in (20, 21, 21, 24)]
+    found = binned(column(*days))
+    assert found.names == ("2026-11-20", "2026-11-21", "2026-11-24")
+    assert found.by_row == [["2026-11-20"], ["2026-11-21"], ["2026-11-21"], ["2026-11-24"]]
+    assert axis_of(found.names) == [f"2026-11-{day}" for day in range(20, 25)]
+    far = binned(column(*days * 100, "2011-05-06"))
+    assert far.names[:2] == ("2011-05-06", "2026-11-20")
+    n_docs = far.members.sum(axis=0).tolist()
+    drawn = drawn_part(far.names, n_docs)
+    assert drawn.told == "1 document before 2026-11-20 is not drawn"
+
+
+@pytest.mark.parametrize(
+    ("values", "bins"),
+    [
+        (("2026-11-02", "2027-01-02"), ("2026-11-02", "2027-01-02")),
+        (("2026-11-02", "2027-01-03"), ("2026-11", "2027-01")),
+        (("2026-11-02", "2026-12"), ("2026-11", "2026-12")),
+        (("2026-11-01", "2026-12-01"), ("2026-11", "2026-12")),
+        (("2026-02-30", "2026-02-11"), ("2026-02",)),
+    ],
+)  # fmt: skip
+def test_days_need_a_day_in_each_date(values: tuple[str, ...], bins: tuple[str, ...]) -> None:
+    assert binned(column(*values)).names == bins
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        (("2026-11-30", "2026-11-30T08:00"), "all documents that have a value have '2026-11-30'"),
+        (("a", "a"), "all documents that have a value have 'a'"),
+        (("30/11/2026", "1/12/2026"), "not shown over time: '1/12/2026' is no date like 1998-05"),
+        (("30 Nov 2026", "1 Dec 2026"), "not shown over time: '1 Dec 2026' is no date like 1998"),
+        (("2026-11-30", "2026-11-29", "soon"), "not shown over time: 'soon' is no date like 1998"),
+        ((("2026-11-30", "2026-11-29"), "2026-11-29"), "a document has several dates"),
+        (("a/1", "a/2"), "no two documents have the same value"),
+        (("1998", "1999"), "no two documents have the same value"),
+        (("1998", "1999", "1999"), ""),
+        (("a", "b", "may", "may"), ""),
+        (("2026-11-30", "2026-11-29", "2026-11-29"), ""),
+        (("7", "8", "8"), ""),
+    ],
+)
+def test_a_column_that_shows_nothing_says_why(
+    values: tuple[str | tuple[str, ...], ...], told: str
+) -> None:
+    tags = column(*values)
+    found = why_not_shown(tags, binned(tags))
+    assert told in found and bool(told) == bool(found)
+
+
+def test_a_column_without_values_says_so() -> None:
+    tags = Tags(sparse.csr_array((3, 0), dtype=bool), ())
+    assert why_not_shown(tags, tags) == "no document has a value"
 
 
 def test_longer_dates_are_binned_by_year() -> None:

@@ -110,6 +110,25 @@ def test_a_phrase_stands_for_its_words(tree: Tree) -> None:
 @pytest.mark.parametrize(
     ("words", "kept"),
     [
+        (("free licence", "licence text", "paper"), ["free licence", "paper"]),
+        (("text text", "paper", "free"), ["paper", "free"]),
+        (("licence", "free licence", "paper"), ["free licence", "paper"]),
+        (("quercus alba", "quercus rubra", "paper"), ["quercus alba", "quercus rubra"]),
+    ],
+    ids=["windows overlap", "one word twice", "its words", "species"],
+)
+def test_n_grams_that_overlap_stand_for_each_other(words: tuple[str, ...], kept: list[str]) -> None:
+    """Names of two words, such as species, are no n-grams: their words are no words of the text."""
+    vocab = tuple(dict.fromkeys((*words, "free", "licence", "text", "other")))
+    rest = len(vocab) - 3
+    tokens = [[0] * (2 + rest) + [9], [40, 30, 20, *[0] * (rest - 1), 1], [0, 0, 0, *[9] * rest]]
+    tree = tree_of([-1, 0, 0], tokens)
+    assert [vocab[word] for word in by_name(tree, vocab).top_words(1, 2)] == kept
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
         (("gun", "guns", "law"), ["gun", "law", "guns"]),
         (("judgments", "judge", "judgment"), ["judgments", "judge", "judgment"]),
         (("reader", "read", "law"), ["reader", "law", "read"]),

@@ -14,7 +14,6 @@ from small_trees import PARENT, THETA, shares_of, tree_of
 from hiertopics.base.arrays import F64, I64
 from hiertopics.corpus.data.support import (
     BAND,
-    FULL_NULL,
     Transfer,
     best_overlap,
     collapsed,
@@ -23,7 +22,6 @@ from hiertopics.corpus.data.support import (
     in_tree,
     masses,
     support_of,
-    support_sentence,
     support_told,
     transfer,
     without_sentence,
@@ -31,6 +29,8 @@ from hiertopics.corpus.data.support import (
     word_shares,
 )
 from hiertopics.corpus.data.tree import OUTSIDE, NodeSupport, Tree
+from hiertopics.views.render import View
+from hiertopics.views.render.trees import to_html, to_text
 
 LENGTHS = np.array([10, 20, 10, 10, 10, 20])
 COMMON = np.array([0, 1, 2, 3, 5])
@@ -183,18 +183,22 @@ def test_the_sentence_counts_and_sums_what_a_view_shows() -> None:
     assert support_told(tree, 1) == support_told(replace(tree, transfer=None)) == ""
 
 
-def test_the_scale_of_the_sentence_names_shuffled_words() -> None:
-    """Of flat topics and of rows nobody measured shuffled corpora; a quick estimate says it is."""
-    tree = supported()
-    assert support_sentence(tree) == f"{support_told(tree)}{FULL_NULL}"
-    quick = replace(tree, transfer=NodeSupport(np.full(7, np.nan), None, note="quick"))
-    assert support_sentence(quick) == "quick"
-    flat = supported([-1] * 7, np.where(np.isnan(BACK), 0.5, BACK))
-    assert support_sentence(flat) == support_told(flat)
-    assert support_sentence(replace(tree, transfer=None)) == ""
-    assert (
-        support_sentence(without_sentence(tree)) == support_sentence(without_sentence(quick)) == ""
-    )
+@pytest.mark.parametrize("asked", [False, True])
+def test_shuffled_words_are_spoken_of_where_they_were_fitted(asked: bool) -> None:
+    """A figure of other corpora would be read as a test of this one."""
+    record = {"resamples": 20} | ({"null": {"branches_50": 0.04}} if asked else {})
+    tree = replace(supported(), transfer=NodeSupport(BACK, None, how=how_found(record)))
+    vocab = list("abcdefg")[: tree.phi.shape[1]]
+    text, html = to_text(tree, vocab, View()), to_html(tree, vocab, View())
+    assert text.endswith(support_told(tree) + "\n") and support_told(tree) in html
+    assert ["huffled" in view for view in (text, html)] == [asked, asked]
+
+
+def test_a_view_may_leave_the_sentence_out() -> None:
+    quick = replace(supported(), transfer=NodeSupport(np.full(7, np.nan), None, note="quick"))
+    assert support_told(quick) == "quick"
+    for tree in (supported(), quick):
+        assert support_told(without_sentence(tree)) == ""
 
 
 def test_the_sentence_tells_how_support_was_found() -> None:

@@ -74,8 +74,8 @@ def test_branches_that_outlines_find_again_have_full_support() -> None:
     assert record is not None and record[OUTLINES] and record["model"] == "seal"
     assert [node["support"] for node in record["nodes"]] == [None, 1.0, 1.0, None, None, None]
     assert record["note"] == (
-        "The 2 branches have a mean support of 100% (a quick estimate, usually 10 to 20 points too "
-        "low; 100%: the same branches without a tenth of the documents)"
+        "Without a tenth of the documents the 2 branches come back to 100% (quick estimate, "
+        "usually 10 to 20 points too low)"
     )
 
 

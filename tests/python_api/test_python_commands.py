@@ -18,7 +18,7 @@ from hiertopics.base.errors import UsageError
 from hiertopics.cli import COMMANDS
 from hiertopics.corpus.data.corpus import default_vocab
 from hiertopics.corpus.data.naming import called, in_order
-from hiertopics.corpus.data.tree import Tree
+from hiertopics.corpus.data.tree import ROOT, Tree
 from hiertopics.python.run import Run
 from hiertopics.views.topictree import TopicTree
 
@@ -168,6 +168,27 @@ def test_a_tree_prints_itself_with_its_words(tree: TopicTree) -> None:
     assert repr(tree) == "TopicTree(5 nodes, 6 words; note: sibling nodes are <alike>)"
     lines = str(tree).splitlines()
     assert len(lines) == 5 and lines[0].startswith("[0]") and lines[1].startswith("├─ [2]")
+
+
+def test_a_large_tree_prints_two_levels_and_says_how_to_see_all() -> None:
+    parent = [ROOT] + [0] * 3 + [1] * 3 + [4] * 60
+    n = len(parent)
+    large = TopicTree.of(
+        Tree(
+            phi=np.ones((n, 1)),
+            parent=np.array(parent, dtype=np.int32),
+            kind=np.zeros(n, dtype=np.int8),
+            weight=np.full(n, 1 / n),
+            n_docs=np.full(n, 9),
+            n_tokens=np.ones(n),
+        ),
+        ["word"],
+    )
+    *lines, last = str(large).splitlines()
+    assert len(lines) == 7 and not any(f"[{node}]" in line for line in lines for node in (7, n - 1))
+    assert last == "... 60 more nodes below: print(tree.branch_text()) shows all"
+    assert len(large.branch_text().splitlines()) == n
+    assert len(str(large[4]).splitlines()) == 61, "a branch that is asked for is shown"
 
 
 def test_a_branch_prints_its_node_and_what_lies_below(tree: TopicTree) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import IN_BROWSER, Opened
+from browsing import IN_BROWSER, SETTLED, Opened
 from mixed_trees import MIXED, PARTS, with_mixed_tree
 from pages import data_of, documents, reshaped
 
@@ -187,6 +187,27 @@ def test_the_slider_says_how_many_topics_are_drawn_and_ends_with_all(
     assert drawn[0] == 8 and drawn[-1] == max(drawn)
     # The map has more to show for half of the way.
     assert drawn[len(drawn) // 2] >= 0.8 * max(drawn) > drawn[len(drawn) // 5]
+
+
+def test_a_map_of_a_topic_counts_the_topics_of_its_branch(
+    page_of: Callable[..., Path], show: Show
+) -> None:
+    page = page_of(deeper(PARTS_OF["one bag of many"]))
+    nodes = data_of(page)["nodes"]
+    opened = show(page).page
+    counted, node = [], 0
+    for _ in range(2):
+        # A branch, then a part of it.
+        below = [place for place, above in enumerate(nodes["parent"]) if above == node]
+        node = max(below, key=lambda place: nodes["end"][place] - place)
+        opened.locator(f'.picture [data-node="{node}"] rect').click()
+        opened.evaluate(SETTLED)
+        n = nodes["end"][node] - node
+        drawn = opened.locator(".picture [data-node]").count()
+        more = f", {drawn} drawn; click a box for the others" if drawn < n else ""
+        assert opened.inner_text(".where output") == f"{n} topics{more}"
+        counted.append(n)
+    assert len(nodes["id"]) > counted[0] > counted[1] > 1
 
 
 @pytest.mark.parametrize("width", [1280, 1920])
@@ -497,3 +518,12 @@ def test_two_runs_are_compared_by_a_picture_with_every_name_and_by_what_differs(
         hint = opened.page.locator("#detail .hint", has_text="Equal in both: ")
         assert "documents 24" in hint.inner_text()
         assert opened.page.locator("#tree").is_hidden()
+
+
+def test_the_overview_says_that_it_counts_the_vocabulary(
+    page_of: Callable[..., Path], show: Show
+) -> None:
+    """It has words of held-out documents, too, which no document of the page has."""
+    page = page_of(even(2, 6))
+    told = show(page).page.inner_text("body")
+    assert re.search(r"\d+\s+words in the vocabulary", told) and "different words" not in told

@@ -26,7 +26,7 @@ from hiertopics.corpus.data.arranging import arrange, banded, contexts
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.matching import TreeNodes
 from hiertopics.corpus.data.membership import documents_with
-from hiertopics.corpus.data.tree import ROOT
+from hiertopics.corpus.data.tree import ROOT, Tree
 from hiertopics.corpus.formats.writing import write_corpus
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
@@ -35,7 +35,13 @@ from hiertopics.views.documents import top_documents
 from hiertopics.views.report import documents as report_documents, gathering, writing
 from hiertopics.views.report.matching import paired
 from hiertopics.views.report.packing import parse_size, size_told
-from hiertopics.views.report.topics import LAMBDAS, lay_out, words_of
+from hiertopics.views.report.topics import (
+    LAMBDAS,
+    branch_words_of,
+    lay_out,
+    telling_words,
+    words_of,
+)
 from hiertopics.views.showing import show_tree
 
 Call = Callable[..., Any]
@@ -210,6 +216,27 @@ def test_words_of_a_node_are_the_best_by_each_weight_of_relevance(finished: Fini
             wanted |= set(own[np.argsort(-score[own], kind="stable")[:2]].tolist())
         assert set(found.ids[place].tolist()) == wanted
         assert (np.diff(found.values[place]) <= 0).all()
+
+
+def test_what_tells_a_branch_is_its_own_in_the_words_at_or_below_it() -> None:
+    """Few words stop at a branch, and these are general: they tell nothing of what it is about."""
+    parent = [ROOT, 0, 0, 1, 1, 2, 2]
+    phi = np.full((7, 8), 1e-6)
+    # Words 0, 1 are general; 2, 3 are of the first branch's leaves, 4, 5 of the second one's.
+    for node, words in enumerate(([0], [6], [7], [2, 0], [3, 1], [4, 0], [5, 1])):
+        phi[node, words] = 1 / len(words)
+    tokens = np.array([50.0, 2, 2, 100, 100, 100, 100])
+    tree = Tree(
+        phi / phi.sum(axis=1, keepdims=True), np.array(parent, np.int32), np.zeros(7, np.int8),
+        tokens / tokens.sum(), np.ones(7, np.int64), tokens,
+    )  # fmt: skip
+    layout = lay_out(tree)
+    found = branch_words_of(tree, layout, None, 2)
+    by_row = [found.telling[layout.place[row]].tolist() for row in range(7)]
+    assert by_row[0] == []
+    assert set(by_row[1][:2]) == {2, 3} and set(by_row[2][:2]) == {4, 5}
+    assert {*by_row[3][:2]} == {2, 0} and {*by_row[4][:2]} == {3, 1}
+    assert telling_words(tree, 1, 2).tolist() == [2, 3]
 
 
 def test_a_word_without_tokens_is_not_among_the_telling_words(finished: Finished) -> None:

@@ -200,11 +200,31 @@ def test_documents_that_fit_no_branch_are_listed(
     assert call("docs", path, "--below", least).out.startswith(f"{records[0]['share']:.2f}  ")
 
 
+@pytest.mark.parametrize("backend", ["hdp-pcvb0", "nhdp-variational"])
+def test_the_page_counts_the_documents_that_a_third_lists(
+    finished: Callable[..., Path], call: Call, monkeypatch: pytest.MonkeyPatch, backend: str
+) -> None:
+    """The limit is that of the page, for any value of it."""
+    run = RunDir(finished(backend))
+    branches = run.tree.children(max(single_root(run.tree), ROOT)).tolist()
+    shares = [run.theta @ run.tree.above[:, [one]].toarray().ravel() for one in branches]
+    # Of tiny corpora every document fits a branch: a share between those there are is the limit.
+    values = np.unique(np.max(shares, axis=0).round(6))
+    limit = float(values[len(values) // 2])
+    monkeypatch.setattr("hiertopics.views.report.lead.FITTING", limit)
+    listed = call("docs", run.path, "--below", f"{limit * 3!r}/3", "--json").out.splitlines()
+    assert call("report", run.path, "-o", "page.html", "--json", "page.json").code == 0
+    assert listed and f"{len(listed)} document" in Path("page.json").read_text()
+
+
 def test_a_share_that_is_none_is_refused(finished: Callable[..., Path], call: Call) -> None:
     run = finished("hlda-variational")
     for words, told in (
         ((run, "--below", 0), "--below must be above 0 and at most 1, got 0"),
         ((run, "--below", 33), "--below must be above 0 and at most 1, got 33"),
+        ((run, "--below", "4/3"), "--below must be above 0 and at most 1, got 1.33333"),
+        ((run, "--below", "1/0"), "'1/0' is no number and no fraction such as 1/3"),
+        ((run, "--below", "a/3"), "'a/3' is no number and no fraction such as 1/3"),
         ((run, 0, "--below", 0.3), "--below has no meaning for one node"),
     ):
         outcome = call("docs", *words)
@@ -237,9 +257,15 @@ def test_the_page_shows_names_and_beginnings_though_the_corpus_is_gone(
     assert kept is not None
     assert data["documents"]["name"] == list(kept.names or ())
     assert data["texts"] == list(kept.snippets or ())
-    assert [column["name"] for column in data["columns"]] == ["labels"]
+    assert [column["name"] for column in data["columns"]] == ["kind"], "as its field is"
     assert data["left_out"][0].startswith("words of documents are not known")
     assert (tmp_path / "page.html").read_text(encoding="utf-8").count("</script>") == 2
+
+
+def test_labels_of_a_field_are_asked_for_by_its_name(run: Path, call: Call) -> None:
+    by_field, by_mark = (call("topics", run, "--by", name) for name in ("kind", "labels"))
+    assert by_field.code == 0 and "food" in by_field.out and by_field.out == by_mark.out
+    assert "it keeps kind" in call("topics", run, "--by", "year").err
 
 
 def test_a_moved_run_still_names_its_documents(run: Path, tmp_path: Path, call: Call) -> None:

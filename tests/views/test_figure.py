@@ -114,6 +114,28 @@ def test_own_words_fill_what_children_leave() -> None:
     assert "own words of [1], and of topics that are not shown" in text
 
 
+@pytest.mark.parametrize("own", [0.0, 12.0])
+@pytest.mark.parametrize("small", [[2.0], [1.1], [1.2, 1.1], [0.4], [0.5, 0.4]])
+def test_each_box_of_topics_has_words(small: list[float], own: float) -> None:
+    """One that is a little too low takes room of own words, or it is joined with a higher one."""
+    # A page has all its height for so many topics, and weights are millimetres.
+    n = len(small)
+    parents = [ROOT, 0, 0, *[1] * (2 + n), *[2] * 40]
+    weights = [0.0, own, 0.0, 20.0, 10.0, *small, *[(200 - sum(small) - own) / 40] * 40]
+    text = to_svg(grown(parents, weights), VOCAB, View())
+    groups = list(ElementTree.fromstring(text.encode()).iter(f"{SVG}g"))
+    lines = {
+        title: "".join("".join(text.itertext()) for text in group.iter(f"{SVG}text")).strip()
+        for group in groups
+        if not (title := group.findtext(f"{SVG}title") or "").startswith("own words")
+    }
+    assert len(lines) > 44 and all(lines.values()), lines
+    drawn = boxes(text)
+    assert (5 in drawn) == (n == 1 and own > 0 and small[0] == 2)
+    ends = {title: float(rect["y"]) + float(rect["height"]) for title, rect in rectangles(text)}
+    assert max(ends.values()) <= 230.001
+
+
 def test_joined_topics_have_the_hue_of_their_branch_and_all_the_height_of_a_page() -> None:
     parents = [ROOT, 0, 0, *[1] * 11, 2, 2, 2]
     text = to_svg(grown(parents, [0.0, 0, 0, *[1.0] * 11, 30, 30, 30]), VOCAB, View())

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from hiertopics.base import saying
 from hiertopics.views.charts import to_vega_lite
 from hiertopics.views.shares import (
     MOST_BARS,
@@ -160,6 +161,38 @@ def test_years_are_bars_and_codes_are_counts(
     # Records have every value of both, in their order.
     told = json.loads(call("show-tree", run, "--side", sides[1], "--json").out)
     assert [value for value, _ in told["nodes"][-1]["remarks"]["area"]] == ["0", "1", "2"]
+
+
+def test_days_are_bars_and_a_column_without_a_view_says_why(
+    call: Call, finished: Callable[..., Path], tmp_path: Path
+) -> None:
+    run = finished("hlda-variational")
+    for name, days in (("days", (20, 22, 29)), ("day", (30, 30, 30))):
+        lines = [f"2026-11-{days[doc % 3]}T0{doc % 7}:00\n" for doc in range(30)]
+        (tmp_path / name).write_text("".join(lines))
+    (tmp_path / "other").write_text("30/11/2026\n1/12/2026\n" * 15)
+    (tmp_path / "title").write_text("".join(f"text{doc}\n" for doc in range(30)))
+    why = {
+        "days": "",
+        "day": "all documents that have a value have '2026-11-30': there is nothing to compare",
+        "other": "it is not shown over time: '1/12/2026' is no date like 1998-05-31",
+        "title": "no two documents have the same value: there is nothing to compare",
+    }
+    for name, told in why.items():
+        expected = f"note: column {name!r}: {told}\n" if told else ""
+        side = ("--side", f"{name}={tmp_path / name}")
+        saying._said.clear()
+        by = call("topics", run, "--by", name, *side)
+        assert by.code == 0 and [line for line in by.err.splitlines() if "column" in line] == (
+            expected.splitlines()
+        )
+        assert ("2026-11-20 to 2026-11-29" in by.out) == (name == "days")
+        assert " to 2026-11-30" not in by.out
+        saying._said.clear()
+        page = call("report", run, "-o", tmp_path / "page.html", *side)
+        assert page.code == 0 and [line for line in page.err.splitlines() if "column" in line] == (
+            expected.splitlines()
+        )
 
 
 def test_a_column_called_group_is_answered_with_another_name(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -17,8 +19,18 @@ _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?(?:[T ].*)?")
 _YEAR = re.compile(r"[12]\d{3}(?:\.0+)?")
 """Years 1000 to 2999; programs with missing numbers write ``1998.0``."""
 
+_OTHER_DATE = re.compile(
+    r"\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d\d)( .*)?|\d{4}[./]\d{1,2}[./]\d{1,2}( .*)?"
+    r"|(?=.*\b[12]\d{3}\b).*\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b.*",
+    re.IGNORECASE,
+)
+"""Dates as people write them: 31/5/1998, 1998/05/31, 31 May 1998."""
+
+DAYS = 62
+"""Dates that span at most so many days are binned by day."""
+
 MONTHS = 36
-"""Dates that span at most so many months are binned by month, longer ones by year."""
+"""Other dates that span at most so many months are binned by month, longer ones by year."""
 
 OUTLYING = 0.005
 """Share of the documents below which years at the ends of an axis may be left out together."""
@@ -80,6 +92,29 @@ def _are_times(names: Sequence[str]) -> bool:
     return all(_number(name) is None or _YEAR.fullmatch(name.strip()) for name in names)
 
 
+def why_not_shown(tags: Tags, bins: Tags) -> str:
+    """Return why a column shows nothing, or its dates as other values, without a full stop; or "".
+
+    bins: the column in the values that it is shown by.
+    """
+    names, members = _used(tags)
+    if not names:
+        return "no document has a value"
+    shown, counts = _used(bins)
+    if len(shown) == 1:
+        return f"all documents that have a value have {shown[0]!r}: there is nothing to compare"
+    dates = [_DATE.fullmatch(name.strip()) is not None for name in names if _number(name) is None]
+    others = [name for name in names if moments([name, "2000"]) is None]
+    like = sum(_OTHER_DATE.fullmatch(name.strip()) is not None for name in others)
+    if others and 2 * (sum(dates) + like) >= len(names):
+        return f"it is not shown over time: {others[0]!r} is no date like 1998-05-31"
+    if any(dates) and int(np.diff(members.indptr).max()) > 1:
+        return "it is not shown over time: a document has several dates"
+    if int(counts.sum(axis=0).max()) == 1:
+        return "no two documents have the same value: there is nothing to compare"
+    return ""
+
+
 def day_of(name: str) -> str:
     """Return a date without its time, or a year, as ``1998-05-31``, ``1998-05`` or ``1998``."""
     date = _DATE.fullmatch(name.strip())
@@ -134,7 +169,7 @@ class Drawn(NamedTuple):
 
 
 def drawn_part(names: Sequence[str], n_docs: Sequence[int]) -> Drawn:
-    """Return the part of ascending years or months that is drawn; of other values all are.
+    """Return the part of ascending years, months or days that is drawn; of other values all are.
 
     n_docs: of each value. A few documents far from all others would leave an axis almost empty.
     The values at its ends with the fewest documents are left out while these are less than
@@ -150,7 +185,7 @@ def drawn_part(names: Sequence[str], n_docs: Sequence[int]) -> Drawn:
         if n_left >= most:
             break
         first, end = (first + 1, end) if at == first else (first, end - 1)
-    if len(axis_of(names[first:end])) > (1 - SHORTER) * len(axis_of(names)):
+    if _length(names[first:end]) > (1 - SHORTER) * _length(names):
         return whole
     before, after = f"before {names[first]}", f"after {names[end - 1]}"
     ends = ((sum(n_docs[:first]), before), (sum(n_docs[end:]), after))
@@ -160,17 +195,22 @@ def drawn_part(names: Sequence[str], n_docs: Sequence[int]) -> Drawn:
 
 
 def binned(tags: Tags) -> Tags:
-    """Return a column of dates with months or years as values, ascending; other columns unchanged.
+    """Return a column of dates with days, months or years as values; other columns unchanged.
 
-    Months are written ``1998-05``, years ``1998``. Which of the two is by the dates that are drawn.
+    They ascend. Days are written ``1998-05-31``, months ``1998-05``, years ``1998``. Which of them
+    it is, is by the dates that are drawn. Days need a day in every date, and one that is no first.
     """
     if kind_of(tags) is not Kind.DATES:
         return tags
     found = [_DATE.fullmatch(name.strip()) for name in tags.names]
     months = [None if date is None else _month(date) for date in found]
     totals = np.asarray(sparse.csr_array(tags.members).sum(axis=0), np.int64).ravel()
-    by_month = _span(months, totals.tolist()) < MONTHS
-    bins = ["" if month is None else _named(month, by_month=by_month) for month in months]
+    days = [_day(name) if n else None for name, n in zip(tags.names, totals, strict=True)]
+    if _is_of_days(days, totals.tolist()):
+        bins = ["" if day is None else _called(day) for day in days]
+    else:
+        by_month = _span(months, totals.tolist(), partial(_named, by_month=True)) < MONTHS
+        bins = ["" if month is None else _named(month, by_month=by_month) for month in months]
     names = sorted(set(bins) - {""})
     place = {name: number for number, name in enumerate(names)}
     kept = [number for number, name in enumerate(bins) if name]
@@ -180,15 +220,26 @@ def binned(tags: Tags) -> Tags:
     return Tags(sparse.csr_array(members, dtype=bool), tuple(names), tags.notes)
 
 
-def _span(months: Sequence[int | None], n_docs: Sequence[int]) -> int:
-    """Return the number of months from the first to the last date that is drawn."""
+def _is_of_days(days: Sequence[int | None], n_docs: Sequence[int]) -> bool:
+    """Tell whether dates are binned by day. n_docs: of each; those of none do not count."""
+    known = [day for day, n in zip(days, n_docs, strict=True) if n]
+    found = [day for day in known if day is not None]
+    # The first days of months stand for the months.
+    is_exact = len(found) == len(known) and any(datetime.date.fromordinal(d).day > 1 for d in found)
+    return is_exact and _span(days, n_docs, _called) < DAYS
+
+
+def _span(places: Sequence[int | None], n_docs: Sequence[int], called: Callable[[int], str]) -> int:
+    """Return the steps from the first to the last month or day that is drawn.
+
+    called: returns how one is written.
+    """
     found: dict[int, int] = {}
-    for month, n in zip(months, n_docs, strict=True):
-        if month is not None and n:
-            found[month] = found.get(month, 0) + n
+    for place, n in zip(places, n_docs, strict=True):
+        if place is not None and n:
+            found[place] = found.get(place, 0) + n
     known = sorted(found)
-    names = [_named(month, by_month=True) for month in known]
-    drawn = drawn_part(names, [found[month] for month in known])
+    drawn = drawn_part([called(place) for place in known], [found[place] for place in known])
     return known[drawn.end - 1] - known[drawn.first]
 
 
@@ -215,25 +266,67 @@ def in_ranges(tags: Tags, most: int) -> Tags:
 
 
 def axis_of(names: Sequence[str]) -> list[str]:
-    """Return the names of all places on an even axis of years or months, ascending as ``names``.
+    """Return the names of all places on an even axis of time, ascending as ``names``.
 
-    The places are as far apart as the largest step that leads to all names. A place without
-    documents is named as the others are. If the names are no years or months, the names are the
-    axis.
+    It is one of years or months, or of days that span at most ``DAYS``. The places are as far apart
+    as the largest step that leads to all names. A place without documents is named as the others
+    are. If the names are none of these, the names are the axis.
     """
+    if (months := _months(names)) is not None:
+        own = dict(zip(months, names, strict=True))
+        by_month = any(month % 12 for month in own)
+        return [own.get(month) or _named(month, by_month=by_month) for month in _even(months)]
+    days = _days(names)
+    if days is None or len(_even(days)) > DAYS:
+        return list(names)
+    told = dict(zip(days, names, strict=True))
+    return [told.get(day) or _called(day) for day in _even(days)]
+
+
+def _length(names: Sequence[str]) -> int:
+    """Return the number of places on an even axis of years, months or days; of others of names."""
+    places = _months(names) or _days(names)
+    return len(names) if places is None else len(_even(places))
+
+
+def _even(places: Sequence[int]) -> range:
+    """Return all places as far apart as the largest step from the first that leads to each."""
+    step = int(np.gcd.reduce(np.array(places) - places[0]))
+    return range(places[0], places[-1] + 1, max(step, 1))
+
+
+def _months(names: Sequence[str]) -> list[int] | None:
+    """Return years or months, ascending, in months since year 0; None where they are no such."""
     when = moments(names)
     if when is None:
-        return list(names)
+        return None
     months = np.rint(12 * when).astype(np.int64)
-    apart = months - months[0]
-    step = int(np.gcd.reduce(apart))
-    is_even = np.abs(12 * when - months).max() < TOLERANCE and bool((np.diff(apart) > 0).all())
-    if not is_even:
-        return list(names)
-    own = dict(zip(months.tolist(), names, strict=True))
-    by_month = any(month % 12 for month in own)
-    between = range(int(months[0]), int(months[-1]) + 1, step)
-    return [own.get(month) or _named(month, by_month=by_month) for month in between]
+    is_even = np.abs(12 * when - months).max() < TOLERANCE and bool((np.diff(months) > 0).all())
+    return months.tolist() if is_even else None
+
+
+def _days(names: Sequence[str]) -> list[int] | None:
+    """Return days, ascending, as ``date.toordinal`` counts them; None where they are no such."""
+    days = [_day(name) for name in names]
+    known = [day for day in days if day is not None]
+    are_days = 0 < len(known) == len(days) and bool((np.diff(known) > 0).all())
+    return known if are_days else None
+
+
+def _called(day: int) -> str:
+    """Return how a day is written."""
+    return datetime.date.fromordinal(day).isoformat()
+
+
+def _day(name: str) -> int | None:
+    """Return the day of a date, as ``date.toordinal`` counts; None of a month or of no date."""
+    date = _DATE.fullmatch(name.strip())
+    if date is None or date[3] is None:
+        return None
+    try:
+        return datetime.date(int(date[1]), int(date[2]), int(date[3])).toordinal()
+    except ValueError:
+        return None
 
 
 def _named(month: int, *, by_month: bool) -> str:

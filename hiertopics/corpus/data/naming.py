@@ -47,8 +47,8 @@ AMONG = 20
 """Best words of a node among which phrases are looked for, and which siblings' names are held
 against: a word is true of a sibling where it is one of the most probable ones of its branch."""
 
-JOINT = "_"
-"""Stands between the words of a phrase."""
+JOINT, BLANK = "_", " "
+"""Stand between the words of a phrase, and of an n-gram."""
 
 STEM, ENDING = 3, 3
 """Words that differ by their last letters alone, ``ENDING`` at most, are like each other if they
@@ -92,8 +92,9 @@ def by_name(tree: Tree, vocab: Sequence[str]) -> Tree:
     ranking = branch_tokens(tree)
     holdings = _holdings(tree, ranking)
     _rank(tree, ranking)
+    known = {*vocab}
     for row in tree.shown.tolist():
-        _join_phrases(ranking[row], vocab)
+        _join_phrases(ranking[row], vocab, known)
         _join_inflections(ranking[row], vocab)
     families = [
         tree.shown[tree.parent[tree.shown] == above]
@@ -236,22 +237,31 @@ def _ranks(values: F64) -> F64:
     return np.asarray(np.searchsorted(np.sort(values), values, side="right") / len(values))
 
 
-def _join_phrases(scores: F64, vocab: Sequence[str]) -> None:
+def _join_phrases(scores: F64, vocab: Sequence[str], known: Set[str]) -> None:
     """Put each phrase among the best words in the place of the best word that it is made of.
 
-    Those words go behind the others of the best ones.
+    Those words go behind the others of the best ones. So do n-grams that have a word in common with
+    a better n-gram, since n-grams overlap, and those that repeat one word. An n-gram of which a
+    word is not ``known`` is no n-gram of a text: it may be the name of a species.
     """
     best = largest(scores, AMONG).tolist()
     places = {vocab[word]: word for word in best}
-    parts: set[int] = set()
+    behind, used = set[int](), set[str]()
     for word in best:
-        within = [places[part] for part in vocab[word].split(JOINT) if part in places]
-        if JOINT in vocab[word].strip(JOINT) and within:
+        made_of = vocab[word].strip(JOINT).replace(BLANK, JOINT).split(JOINT)
+        is_gram = BLANK in vocab[word] and known >= {*made_of}
+        if is_gram and (used.intersection(made_of) or len({*made_of}) == 1):
+            behind.add(word)
+            continue
+        within = [places[part] for part in made_of if part in places]
+        if len(made_of) > 1 and within:
             scores[word] = max(scores[word], *(scores[part] for part in within))
-            parts.update(within)
+            behind.update(within)
+        if is_gram:
+            used.update(made_of)
     lowest = min(scores[word] for word in best) if best else 0.0
-    for part in parts:
-        scores[part] = lowest
+    for word in behind:
+        scores[word] = lowest
 
 
 def _join_inflections(scores: F64, vocab: Sequence[str]) -> None:

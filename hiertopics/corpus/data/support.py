@@ -32,9 +32,6 @@ BAND = 25
 LEFT_OUT = "Without a tenth of the documents"
 """The condition under which branches come back, in place of the term *resample*."""
 
-FULL_NULL = ". Corpora of shuffled words had 0%"
-"""The scale of the sentence on support from fits (docs/evaluation.md)."""
-
 OTHER_RUN = "other run"
 """Name of a fit that support was measured against and that is no resample; see ``how_found``."""
 
@@ -201,18 +198,6 @@ def support_told(tree: Tree, depth: int | None = None, hidden: Bools | None = No
     told += f" {back[first].sum()} of {len(first)} {what} come back, "
     told += f"with {share:.0%} of all {tokens}"
     return f"{told} (support {SUPPORTED:g} or more, {support.how})"
-
-
-def support_sentence(tree: Tree, depth: int | None = None, hidden: Bools | None = None) -> str:
-    """Return the sentence of ``support_told`` with its scale, without a full stop; "" if unknown.
-
-    The scale of support from fits is that of trees of words without structure. depth, hidden: as
-    ``support_told`` takes them; hidden: bool [n_nodes].
-    """
-    told = support_told(tree, depth, hidden)
-    is_of_fits = tree.transfer is not None and tree.transfer.is_of_nodes
-    is_known = is_of_fits and tree.vectors is None and _has_levels(tree)
-    return told + FULL_NULL * (is_known and bool(told))
 
 
 def without_sentence(tree: Tree) -> Tree:

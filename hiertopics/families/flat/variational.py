@@ -136,9 +136,20 @@ def start(
 
     Seed words begin in the topics of their names.
     """
-    messages = Each(drawings(data, n_topics, context, dtype))
+    return _counted(draw, drawings(data, n_topics, context, dtype), data, n_topics, context, dtype)
+
+
+def _counted(
+    first: Callable[..., Local],
+    messages: Sequence[Any],
+    data: Data,
+    n_topics: int,
+    context: Context,
+    dtype: DTypeLike,
+) -> Responsibilities:
+    """Return q(z) that a task makes of a message for each piece, and its counts."""
     state = Responsibilities(
-        context.place(build_piece, parts_of(data), draw, messages),
+        context.place(build_piece, parts_of(data), first, Each(messages)),
         np.zeros((data.n_words, n_topics), dtype),
         np.zeros(n_topics),
     )
@@ -196,14 +207,8 @@ def begun(
     dtype: DTypeLike = np.float32,
 ) -> Responsibilities:
     """Return a given q(z), and its counts. messages: one for each piece."""
-    known = Each([ResponsibilitySource(rows, message, n_topics, dtype) for message in messages])
-    state = Responsibilities(
-        context.place(build_piece, parts_of(data), _as_known, known),
-        np.zeros((data.n_words, n_topics), dtype),
-        np.zeros(n_topics),
-    )
-    recount(state, data)
-    return state
+    known = [ResponsibilitySource(rows, message, n_topics, dtype) for message in messages]
+    return _counted(_as_known, known, data, n_topics, context, dtype)
 
 
 def _as_known(piece: HasCells, source: ResponsibilitySource) -> Local:

@@ -436,13 +436,21 @@ def _draw_word_side(state: State, data: Data, settings: Settings, rng: np.random
     by_topic = np.zeros(len(state.pi), dtype=np.int64)
     ones = np.ones(len(state.pi))
     kernels.draw_tables(state.n_wk, state.word_mass * state.tau, ones, by_word, by_topic, rng)
-    sizes = _sizes(state, data)
-    n_tables = int(by_word.sum())
-    if learns:
+    draw_word_prior(state, by_word, _sizes(state, data), settings, rng)
+
+
+def draw_word_prior(
+    state: Draw, by_word: I64, sizes: I64, settings: Settings, rng: np.random.Generator
+) -> None:
+    """Draw the word mass and, for AA, the word shape, given the tables of words.
+
+    by_word: int64 [n_words], the tables of each word. sizes: int64 [T], tokens of each topic.
+    """
+    if "eta" not in settings.inference.hold:
         state.word_mass = draw_concentration(
-            state.word_mass, n_tables, sizes, CONCENTRATION_PRIOR, rng
+            state.word_mass, int(by_word.sum()), sizes, CONCENTRATION_PRIOR, rng
         )
-    if symmetry == "AA":
+    if settings.model.prior == "AA":
         state.tau = rng.dirichlet(1.0 + by_word)
 
 

@@ -47,7 +47,6 @@ from hiertopics.families.flat.concentrations import (
     CONCENTRATION_PRIOR,
     draw_by_slice_of_sizes,
     draw_by_sticks,
-    draw_concentration,
 )
 from hiertopics.families.flat.config import PosteriorInference
 from hiertopics.families.flat.prediction import EXTRA
@@ -381,14 +380,7 @@ def _draw_word_side(
         large = count_cells(state.n_wk, histogram)
         eta = np.array([state.word_mass / len(state.tau)])
         by_word = draw_table_sums(histogram, large, eta, rng)
-    sizes = _sizes(state, data)
-    n_tables = int(by_word.sum())
-    if learns:
-        state.word_mass = draw_concentration(
-            state.word_mass, n_tables, sizes, CONCENTRATION_PRIOR, rng
-        )
-    if symmetry == "AA":
-        state.tau = rng.dirichlet(1.0 + by_word)
+    gibbs.draw_word_prior(state, by_word, _sizes(state, data), settings, rng)
 
 
 class InitialValues(NamedTuple):

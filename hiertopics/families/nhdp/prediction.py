@@ -21,6 +21,10 @@ from hiertopics.numeric.pitman_yor_kernels import MeanTables
 SWEEPS = 50
 TOLERANCE = 1e-4
 BLOCK = 1024
+"""Documents whose shares are computed together."""
+
+REPORTED = 256
+"""Documents after which it is told how many are done."""
 
 NOT_SEATED = TableRule(
     MeanTables(0.0, np.zeros(0, np.int32), np.zeros((0, 0, 2), np.float32), np.zeros(0)),
@@ -66,10 +70,16 @@ def fold_in(
         n, tables = document_kernels.fold_in(
             words, times, phi, *parts, theta, SWEEPS, TOLERANCE, seats, HELD_SWEEPS
         )
-        return mixing.weights(n[None])[0], tables
+        return n, tables
 
-    found = context.map(count, range(counts.shape[0]))
+    found: list[tuple[F64, F64]] = []
+    for first in range(0, counts.shape[0], REPORTED):
+        found += context.map(count, range(first, min(first + REPORTED, counts.shape[0])))
+        context.report(len(found), counts.shape[0])
     rows = np.array([row for row, _ in found]).reshape(counts.shape[0], n_nodes)
+    # Shares of one document at a time cost a call for each node: more than the sweeps themselves.
+    for first in range(0, len(rows), BLOCK):
+        rows[first : first + BLOCK] = mixing.weights(rows[first : first + BLOCK])
     return rows, np.concatenate([np.zeros(0), *(tables for _, tables in found)])
 
 

@@ -35,6 +35,9 @@ WIDTH = 170.0
 FEW_DOCUMENTS = 5
 """Documents of a value, such as a year, below which their mean share is mostly chance."""
 
+FITTING = 1 / 3
+"""A document fits a branch that has this part of its words."""
+
 
 class Remark(NamedTuple):
     """A further fact about a node: its name, its printed text, and its JSON value."""

@@ -44,6 +44,9 @@ GREY = (215.0, 0.12, 0.88)
 PALE = (0.4, 0.95)
 """Saturation and lightness of boxes that are no topic, in the hue of their branch."""
 
+LEAST_RAISED = LOW / 2
+"""The least height of a box that is drawn as high as ``LOW``, where own words have room for it."""
+
 LEAST_OWN = 0.3
 """Height from which a node's own words have a box."""
 
@@ -184,19 +187,40 @@ def _siblings(
 ) -> Iterator[Box]:
     """Yield the boxes of siblings, and the box of the own words of the node above them."""
     heights = [float(tree.subtree_weight[node]) * plan.scale for node in nodes]
-    n_high = sum(high >= LOW for high in heights)
-    if n_high == len(nodes) - 1:
-        n_high += 1  # one alone says more by its own colour than as "1 more"
+    end = plan.height if above is None else above.y + above.height
+    n_high = _n_drawn(heights, end - y)
+    if n_high == len(nodes):
+        heights = [max(high, min(LOW, end - y)) for high in heights]
     for node, high in zip(nodes[:n_high], heights[:n_high], strict=True):
         yield Box(node, x, y, plan.column, high)
         y += high
     if n_high < len(nodes):
-        rest, high = tuple(nodes[n_high:]), min(sum(heights[n_high:]), plan.height - y)
+        rest = tuple(nodes[n_high:])
+        high = min(max(sum(heights[n_high:]), LOW), end - y)
         yield Box(rest[0], x, y, plan.column, high, rest)
         y += high
-    if above is not None and above.y + above.height - y > LEAST_OWN:
-        left = above.y + above.height - y
-        yield Box(above.node, x, y, plan.column, left, is_own=True)
+    if above is not None and end - y > LEAST_OWN:
+        yield Box(above.node, x, y, plan.column, end - y, is_own=True)
+
+
+def _n_drawn(heights: Sequence[float], room: float) -> int:
+    """Return how many of some siblings have boxes of their own; the others are joined to one box.
+
+    heights: of all, descending. room: for them and the own words of the node above them. A box too
+    low for a line of words, of one sibling or of joined ones, takes a little from the own words.
+    If it cannot, the next higher sibling is joined, too, but never the highest one.
+    """
+    left = room - sum(heights)
+
+    def has_line(high: float) -> bool:
+        return high >= LOW or (high >= LEAST_RAISED and LOW - high <= left)
+
+    n_high = sum(high >= LOW for high in heights)
+    if n_high == len(heights) - 1 and (not n_high or has_line(min(heights))):
+        return len(heights)
+    while 1 < n_high < len(heights) and not has_line(sum(heights[n_high:])):
+        n_high -= 1
+    return n_high
 
 
 def _draw_strip(

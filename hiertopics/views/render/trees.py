@@ -10,7 +10,6 @@ from html import escape
 
 from hiertopics.base.visible import SENTENCE, Line, Span, plain, visible
 from hiertopics.corpus.data import ROOT, Tree, hidden_nodes, support_told
-from hiertopics.corpus.data.support import support_sentence
 from hiertopics.views.render import View, comes_back, is_weak, share
 
 
@@ -36,7 +35,7 @@ def to_lines(tree: Tree, vocab: Sequence[str], view: View, limit: int | None = N
     if tree.arrangement is not None:
         lines.insert(0, [Span(tree.arrangement.note, "aside")])
     is_whole = view.root == ROOT
-    if is_whole and (told := support_sentence(tree, view.depth, hidden_nodes(tree, view.labels))):
+    if is_whole and (told := support_told(tree, view.depth, hidden_nodes(tree, view.labels))):
         lines.append([Span(told, SENTENCE)])
     return lines
 

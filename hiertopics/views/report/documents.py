@@ -26,7 +26,7 @@ from hiertopics.corpus.data.columns import (
 )
 from hiertopics.corpus.data.membership import blocks_of
 from hiertopics.corpus.data.treeshares import forest_shares, main_rows
-from hiertopics.runs.documents import DocumentRecords
+from hiertopics.runs.documents import DocumentRecords, by_field
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.report.topics import Layout
@@ -56,22 +56,26 @@ class TrainingDocuments(NamedTuple):
 
 
 def known_documents(run: RunDir) -> TrainingDocuments:
-    """Return facts of documents from the run, and from its corpus if that is there."""
+    """Return facts of documents from the run, and from its corpus if that is there.
+
+    Groups and labels of a field of the texts have its name.
+    """
     kept = run.documents or DocumentRecords(None, {}, None)
+    data = run.experiment.data
     names = None if kept.names is None else list(kept.names)
     snippets = None if kept.snippets is None else list(kept.snippets)
     try:
         train = read_original(run).train
     except HiertopicsError as error:
-        folder = f"{Path(str(run.experiment.data.corpus)).parent}/"
+        folder = f"{Path(str(data.corpus)).parent}/"
         return TrainingDocuments(
-            names, None, dict(kept.tags), snippets, str(error).replace(folder, "")
+            names, None, by_field(kept.tags, data), snippets, str(error).replace(folder, "")
         )
     marks = {"groups": train.groups, "labels": train.labels}
     return TrainingDocuments(
         names if train.doc_ids is None else list(train.doc_ids),
         train.counts if isinstance(train, Corpus) else None,
-        {**kept.tags, **{name: tags for name, tags in marks.items() if tags is not None}},
+        by_field({**kept.tags, **{name: tags for name, tags in marks.items() if tags}}, data),
         snippets,
         None,
     )

@@ -17,13 +17,13 @@ from hiertopics.base.stretches import ends_of
 from hiertopics.contract import registry
 from hiertopics.corpus.corpora.dataset import corpus_name
 from hiertopics.corpus.data import ROOT, Tags, Tree, groups_of, hidden_nodes, in_order, support_told
-from hiertopics.corpus.data.columns import Kind, kind_of
+from hiertopics.corpus.data.columns import Kind, binned, kind_of
 from hiertopics.runs.edits import MERGE, MOVE, SPLIT
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.arrange import arranged
 from hiertopics.views.levels import in_levels, parse_cut, supported_part
-from hiertopics.views.remarks import column_called, parse_sides, tags_of
+from hiertopics.views.remarks import column_called, parse_sides, tags_of, tell_what_is_not_shown
 from hiertopics.views.report.agreement import agreement_part
 from hiertopics.views.report.card import card_of, key_of
 from hiertopics.views.report.documents import (
@@ -139,6 +139,9 @@ class _Gathering:
             column_called(name): tags_of(run, name, path)
             for name, path in parse_sides(request.sides).items()
         }
+        for name, tags in self.tags.items():
+            if name != NAMES:
+                tell_what_is_not_shown(name, tags, binned(tags))
         whole = _arranged(run)
         self.tree = self._part(run, whole)
         self.ranked = in_order(whole, run.vocab, request.words_by)
@@ -187,9 +190,9 @@ class _Gathering:
             self.left_out.append(f"{fewer}: {self.limit}")
         background = self._background()
         words = words_of(tree, layout, background, max(n_words, 1))
-        branch_ids, branch_values = branch_words_of(tree, layout, background, max(n_words, 1))
+        branches = branch_words_of(tree, layout, background, max(n_words, 1))
         called, parts = self._called(tree, layout), self._parts(layout)
-        some = [*words.ids, *branch_ids, *words.telling, *called, *chain.from_iterable(parts)]
+        some = [*words.ids, *branches.ids, *branches.telling, *called, *chain.from_iterable(parts)]
         every = [*some, np.empty(0, np.int64)]
         listed = np.unique(np.concatenate(every).astype(np.int64))
         frequency = np.zeros(len(run.vocab)) if background is None else background
@@ -199,10 +202,10 @@ class _Gathering:
         self.n_listed = len(listed)
         nodes = node_part(tree, layout, words, [self.number[ids] for ids in words.ids])
         nodes |= label_columns(self.labels, layout)
-        if any(map(len, branch_ids)):
-            nodes["branch_words"] = [self.number[ids].tolist() for ids in branch_ids]
-            nodes["branch_values"] = [shortened(values) for values in branch_values]
-        nodes["telling"] = [self.number[ids].tolist() for ids in words.telling]
+        if any(map(len, branches.ids)):
+            nodes["branch_words"] = [self.number[ids].tolist() for ids in branches.ids]
+            nodes["branch_values"] = [shortened(values) for values in branches.values]
+        nodes["telling"] = [self.number[ids].tolist() for ids in branches.telling]
         nodes["called"] = [self.number[ids].tolist() for ids in called]
         if any(parts):
             nodes["parts"] = [[self.number[ids].tolist() for ids in name] for name in parts]

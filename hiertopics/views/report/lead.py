@@ -10,12 +10,11 @@ from scipy import sparse
 
 from hiertopics.base.arrays import F64, I64, Bools
 from hiertopics.base.units import many
-from hiertopics.corpus.data import Tags, support_lacks
+from hiertopics.corpus.data import Tags, support_lacks, support_told
 from hiertopics.corpus.data.columns import binned, drawn_part, is_time, moments
-from hiertopics.corpus.data.support import support_sentence
 from hiertopics.corpus.data.tree import NONE, ROOT, Labels, Tree, hidden_nodes
 from hiertopics.corpus.holdouts.spec import WITHIN
-from hiertopics.views.render import FEW_DOCUMENTS, comes_back, share_told
+from hiertopics.views.render import FEW_DOCUMENTS, FITTING, comes_back, share_told
 from hiertopics.views.report.documents import Shares
 from hiertopics.views.report.topics import Layout
 
@@ -23,8 +22,6 @@ Piece = str | int
 """A piece of the paragraph: text, or the place of a topic, which is called by its name."""
 
 N_NAMED = 3
-NOWHERE = 1 / 3
-"""A document fits nowhere that gives no branch more than this part of its tokens."""
 
 STANDARD_ERRORS = 4.0
 """How far two means must be apart for a sentence to speak of them."""
@@ -162,7 +159,7 @@ def _largest(lead_input: LeadInput, branches: I64) -> list[Piece]:
 
 
 def _support(lead_input: LeadInput) -> list[Piece]:
-    told = support_sentence(lead_input.tree, hidden=lead_input.hidden)
+    told = support_told(lead_input.tree, hidden=lead_input.hidden)
     if not told and (lacks := support_lacks(lead_input.tree)):
         told = f"{lacks}; hiertopics support RUN measures it"
     return [f"{told}."] if told else []
@@ -175,7 +172,7 @@ def _nowhere(lead_input: LeadInput, below: F64) -> list[Piece]:
     """
     if lead_input.nouns != "words" or below.shape[1] < 2 or not len(below):
         return []
-    n = int((below.max(axis=1) < NOWHERE).sum())
+    n = int((below.max(axis=1) < FITTING).sum())
     if not n:
         return ["Each document has a branch with a third of its words or more."]
     fits, their = ("fits", "its") if n == 1 else ("fit", "their")
@@ -231,9 +228,9 @@ class _Bins(NamedTuple):
         return np.concatenate(self.docs[first:end])
 
     def period(self, first: int, end: int) -> str:
-        """Return how the bins from ``first`` to before ``end`` are called."""
+        """Return when the bins from ``first`` to before ``end`` are, in words."""
         ends = self.names[first], self.names[end - 1]
-        return ends[0] if end - first == 1 else f"{ends[0]} to {ends[1]}"
+        return f"from {ends[0]} to {ends[1]}" if end - first > 1 else _when(ends[0])
 
 
 def _bins_of(tags: Tags) -> _Bins | None:
@@ -277,13 +274,15 @@ def _over(name: str, bins: _Bins, branches: I64, inside: Bools) -> list[Piece]:
         told = _turn(bins, inside[:, [at]], sign)
         if told is None:
             before, after = (share_told(float(inside[docs, at].mean())) for docs in (early, late))
+            before += "" if pieces else " of the documents"
             if not has_periods:
-                before += f" ({bins.period(0, middle)})"
-                after += f" ({bins.period(middle, n)})"
+                before += f" {bins.period(0, middle)}"
+                after += f" {bins.period(middle, n)}"
             has_periods = True
-            told = f"{'grows' if sign > 0 else 'shrinks'} from {before} to {after}"
-        of = "" if pieces else " of the documents"
-        pieces += [", and " if pieces else f"Over {name} ", int(branches[at]), f" {told}{of}"]
+            told = f"has {before} and {after}"
+        elif not pieces:
+            told = told.replace("%", "% of the documents", 1)
+        pieces += [", and " if pieces else f"By {name}: ", int(branches[at]), f" {told}"]
     return [*pieces, "; a document counts at its main topic."] if pieces else []
 
 
@@ -303,8 +302,13 @@ def _turn(bins: _Bins, inside: Bools, sign: int) -> str | None:
     if abs(_apart(inside, bins.docs[turn], bins.docs[last])[1][0]) < STANDARD_ERRORS:
         return None
     first, then = ("rises", "falls") if sign > 0 else ("falls", "rises")
-    top = f"{first} to {share_told(float(means[best]))} ({bins.names[turn]})"
-    return f"{top}, then {then} to {share_told(float(means[-1]))} ({bins.names[last]})"
+    top = f"{first} to {share_told(float(means[best]))} {_when(bins.names[turn])}"
+    return f"{top} and {then} to {share_told(float(means[-1]))} {_when(bins.names[last])}"
+
+
+def _when(name: str) -> str:
+    """Return when a year, a month or a day is, in words."""
+    return f"{'on' if name.count('-') == 2 else 'in'} {name}"
 
 
 def _between(

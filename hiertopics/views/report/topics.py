@@ -51,12 +51,22 @@ def lay_out(tree: Tree, min_docs: int = 0) -> Layout:
 
 
 class TopWords(NamedTuple):
-    """For each node, ids of words and their values; telling: words that differ from its nearest.
+    """For each node, ids of words and their values.
 
     kind: "probability", "chance" (of a column to be 1) or "loading" (the entry of a vector).
     """
 
     kind: str
+    ids: list[I64]
+    values: list[F64]
+
+
+class BranchWords(NamedTuple):
+    """For each node, ids of words at or below it, and their share of its tokens there.
+
+    telling: words that differ from its nearest, at or below it.
+    """
+
     ids: list[I64]
     values: list[F64]
     telling: list[I64]
@@ -72,30 +82,29 @@ def words_of(tree: Tree, layout: Layout, background: F64 | None, n_words: int) -
     """
     if tree.vectors is not None:
         return _of_vectors(tree, layout, n_words)
-    ids, values, telling = [], [], []
+    ids, values = [], []
     tokens = _tokens_below(tree)
     log_background = _log_shares(background)
-    for place, row in enumerate(layout.rows.tolist()):
+    for row in layout.rows.tolist():
         chances = tree.phi[row]
         own = _own_words(tree, row, tokens[row], n_words)
         best = _best(own, chances[own], log_background, n_words)
         ids.append(best)
         values.append(chances[best])
-        telling.append(_telling(tree, layout, place, own))
-    return TopWords("probability", ids, values, telling)
+    return TopWords("probability", ids, values)
 
 
 def branch_words_of(
     tree: Tree, layout: Layout, background: F64 | None, n_words: int
-) -> tuple[list[I64], list[F64]]:
-    """Return the words of each branch, chosen as by ``words_of``, and their share of its tokens.
+) -> BranchWords:
+    """Return the words of each branch, chosen as by ``words_of``, and those that are telling.
 
-    For each place int64 [n] and float64 [n]. background: as ``words_of`` takes it.
-    Of leaves and of vectors none: what is at a leaf is all that it has.
+    For each place int64 [n] and float64 [n]. background: as ``words_of`` takes it. Of vectors none;
+    of leaves the telling ones alone: what is at a leaf is all that it has.
     """
     ids, values = [_NONE] * len(layout.rows), [np.empty(0)] * len(layout.rows)
     if tree.vectors is not None:
-        return ids, values
+        return BranchWords(ids, values, ids)
     tokens = branch_tokens(tree)
     log_background = _log_shares(background)
     for place in np.flatnonzero(layout.end > np.arange(1, len(layout.end) + 1)).tolist():
@@ -104,17 +113,19 @@ def branch_words_of(
         some = np.flatnonzero(tokens[row] >= FEW_TOKENS)
         ids[place] = _best(some, chances[some], log_background, n_words)
         values[place] = chances[ids[place]]
-    return ids, values
+    whole = tokens.sum(axis=1)
+    telling = [_telling(tree, layout, place, tokens, whole) for place in range(len(layout.rows))]
+    return BranchWords(ids, values, telling)
 
 
 def telling_words(tree: Tree, node: int, n_words: int) -> I64:
-    """Return the words that tell a node of a tree of words from its parent and siblings.
+    """Return the words that tell a branch of a tree of words from the parent and the siblings.
 
     int64 [at most n_words], the most telling one first.
     """
-    layout = lay_out(tree)
-    own = _own_words(tree, node, _tokens_below(tree)[node], n_words)
-    return _telling(tree, layout, int(layout.place[node]), own)[:n_words]
+    layout, tokens = lay_out(tree), branch_tokens(tree)
+    place = int(layout.place[node])
+    return _telling(tree, layout, place, tokens, tokens.sum(axis=1))[:n_words]
 
 
 def _own_words(tree: Tree, row: int, n_tokens: float, n_words: int) -> I64:
@@ -132,8 +143,7 @@ def _of_vectors(tree: Tree, layout: Layout, n_words: int) -> TopWords:
         order = np.argsort(-np.abs(vectors[layout.rows]), axis=1, kind="stable")
         ids = list(order[:, :n_words])
     values = [vectors[row, best] for row, best in zip(layout.rows, ids, strict=True)]
-    none = np.empty(0, dtype=np.int64)
-    return TopWords("chance" if tree.has_words else "loading", ids, values, [none] * len(ids))
+    return TopWords("chance" if tree.has_words else "loading", ids, values)
 
 
 def _tokens_below(tree: Tree) -> F64:
@@ -165,20 +175,27 @@ def _best(own: I64, chances: F64, log_background: F64 | None, n_words: int) -> I
     return np.asarray(own[kept[order]])
 
 
-def _telling(tree: Tree, layout: Layout, place: int, own: I64) -> I64:
-    """Return the words that add most to the divergence of a node from parent and siblings."""
+def _telling(tree: Tree, layout: Layout, place: int, tokens: F64, whole: F64) -> I64:
+    """Return the words that add most to the divergence of a branch from parent and siblings.
+
+    The words of a node and of its siblings are those at or below it, as its name has them; the
+    parent's are its own, since all of these are below it. tokens: as ``branch_tokens`` returns
+    them. whole: float64 [n_nodes], their sums.
+    """
     row = layout.rows[place]
     near = np.flatnonzero(tree.parent == tree.parent[row])
     near = near[(near != row) & (layout.place[near] >= 0)]
     above = int(tree.parent[row])
+    own = np.flatnonzero(tokens[row] >= FEW_TOKENS)
+    others = tokens[np.ix_(near, own)].sum(axis=0)
+    n_others = whole[near].sum()
     if above != ROOT and tree.arrangement is None:
-        near = np.append(near, above)
-    if not len(near):
+        others = others + tree.phi[above, own] * tree.n_tokens[above]
+        n_others += tree.n_tokens[above]
+    if not n_others > 0:
         return np.empty(0, dtype=np.int64)
-    mass = np.maximum(tree.n_tokens[near], 1e-9)
-    mixed = (mass / mass.sum()) @ tree.phi[np.ix_(near, own)]
-    chances = tree.phi[row, own]
-    gain = chances * np.log(np.maximum(chances, 1e-300) / np.maximum(mixed, 1e-300))
+    chances = tokens[row, own] / whole[row]
+    gain = chances * np.log(np.maximum(chances, 1e-300) / np.maximum(others / n_others, 1e-300))
     leading = np.argsort(-gain, kind="stable")[:N_TELLING]
     return np.asarray(own[leading[gain[leading] > 0]])
 

@@ -83,10 +83,11 @@ function write(x, y, text, more = {}) {
   return s("text", { x, y, fill: "currentColor", ...more }, text);
 }
 
-/** The axis of years or months below bars: where each begins, how wide a place is, and its texts. Places without documents stay. */
+/** The axis of years, months or days below bars: where each begins, how wide a place is, and its texts. Places without documents stay. */
 function timeAxis(column, left, width, y, room) {
   const step = (width - left - 4) / column.axis.length;
-  const every = Math.ceil(column.axis.length / Math.max(Math.floor((width - left) / room), 1));
+  const widest = Math.max(room, ...column.axis.map((name) => widthOf(visible(name), false) + 8));
+  const every = Math.ceil(column.axis.length / Math.max(Math.floor((width - left) / widest), 1));
   const places = new Map(column.axis.map((name, i) => [name, i]));
   // A name in the middle of its place, but not beyond the edge.
   const nameAt = (x, name) => write(Math.min(x, width - widthOf(name, false) / 2).toFixed(1), y, name, { "text-anchor": "middle" });

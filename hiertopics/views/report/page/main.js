@@ -318,7 +318,7 @@ class Page {
       h("dl", { class: "facts" }, [
         !parts.lead && [whole.format(card.corpus.n_docs), "documents"], !parts.lead && [whole.format(data.n), data.tree.kind === "flat" ? "topics" : "nodes"],
         data.tree.kind !== "flat" && [whole.format(deepest), deepest === 1 ? "level" : "levels"],
-        data.tree.values === "probability" && [whole.format(card.corpus.n_words), "different words"],
+        data.tree.values === "probability" && [whole.format(card.corpus.n_words), "words in the vocabulary"],
         !parts.lead && data.tree.values === "probability" && [whole.format(card.corpus.n_tokens), "words in all"],
       ].filter(Boolean).map(([value, what]) => h("div", {}, h("dt", {}, what), h("dd", {}, value)))),
       branchesBlock(this) || branchList(this),

@@ -154,8 +154,10 @@ class TopicMap {
         input.max = Math.min(data.n, Math.max(STEPS_OF_DRAWN * drawn, data.fewest + FEWEST_STEPS));
         input.value = input.max;
       }
-      const [some, all] = [data.shown.size, count(data.n, "topic")];
-      const text = `${some < data.n ? `${whole.format(some)} of ` : ""}${all}${drawn < some ? `, ${whole.format(drawn)} drawn; click a box for the others` : ""}`;
+      const [from, to] = isWhole || this.focus === ROOT ? [0, data.n] : [this.focus, data.nodes.end[this.focus]];
+      const some = [...data.shown].filter((node) => node >= from && node < to).length;
+      const all = count(to - from, "topic");
+      const text = `${some < to - from ? `${whole.format(some)} of ` : ""}${all}${drawn < some ? `, ${whole.format(drawn)} drawn; click a box for the others` : ""}`;
       this.told.textContent = text;
       input.setAttribute("aria-valuetext", text);
     };

@@ -30,7 +30,7 @@ function overColumn(page, column) {
 /** What a place on the axis of a column is; of another column its name. */
 function placeNoun(column) {
   const isEach = (form) => column.ordered && column.values.every((value) => form.test(value));
-  return isEach(/^\d{4}$/) ? "year" : isEach(/^\d{4}-\d\d$/) ? "month" : told(column.name);
+  return isEach(/^\d{4}$/) ? "year" : isEach(/^\d{4}-\d\d$/) ? "month" : isEach(/^\d{4}-\d\d-\d\d$/) ? "day" : told(column.name);
 }
 
 /** The section of the overview: the first column of time, else another one. @param {Page} page */
