@@ -128,7 +128,7 @@ def n_values(run: RunDir, column: str, sides: Sequence[str]) -> int:
 
 def refuse_names(run: RunDir, column: str, sides: Sequence[str]) -> None:
     """Raise UsageError where nearly each value is one document. Raises as ``by_column`` does."""
-    members = _values(run, column, sides).members
+    members = _compared(_column(run, column, sides)).members
     n_values, n_docs = int(np.count_nonzero(members.sum(axis=0))), int(members.sum())
     if n_values <= FEWEST_NAMES or n_values < UNIQUE * n_docs:
         return
@@ -142,9 +142,13 @@ def refuse_names(run: RunDir, column: str, sides: Sequence[str]) -> None:
 def _values(run: RunDir, column: str, sides: Sequence[str]) -> Tags:
     """Return a column in the values that it is compared by."""
     tags = _column(run, column, sides)
-    bins = in_ranges(binned(tags), MOST_VALUES)
-    tell_what_is_not_shown(column, tags, bins)
+    bins = _compared(tags)
+    tell_what_is_not_shown(column_called(column), tags, bins)
     return bins
+
+
+def _compared(tags: Tags) -> Tags:
+    return in_ranges(binned(tags), MOST_VALUES)
 
 
 def _column(run: RunDir, column: str, sides: Sequence[str]) -> Tags:
