@@ -96,6 +96,7 @@ def test_the_system_of_a_row_stays_in_view(
     assert all(colour != "rgba(0, 0, 0, 0)" for colour in colours), "cells show what is below them"
 
 
+@pytest.mark.nightly
 def test_the_record_of_the_guide_sorts_by_every_head(opened: Callable[..., Any]) -> None:
     table = record_table.read_csv(ROOT / "docs" / "record.csv")
     page = opened(table)

@@ -51,7 +51,7 @@ def test_the_cooperations_are_told_apart(found: dict[str, Chances]) -> None:
     assert (np.abs(own.mean - EXACT["maximization"]) > 6 * own.error).any()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_restaurant_of_superposition_visits_what_the_explicit_weights_do() -> None:
     assert_agree(irp_chances("superposition", 25, 80_000), MANY_TOPICS["superposition"], 3e-3)
     found = exact_chances("superposition", 25, 80_000, dense=True)

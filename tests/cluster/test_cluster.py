@@ -626,7 +626,7 @@ def _set_status(name: str, dask_worker: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("for_ever", [False, True])
+@pytest.mark.parametrize("for_ever", [False, *by_night(True)])
 def test_a_worker_that_dask_has_paused_is_named_and_costs_no_byte(
     for_ever: bool,
     tiny_file: Path,
@@ -665,7 +665,7 @@ def test_a_worker_that_dask_has_paused_is_named_and_costs_no_byte(
     assert products(there) == products(tmp_path / "here")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_local_process_that_dies_costs_no_byte(tiny_file: Path, tmp_path: Path) -> None:
     """Dask starts it again, or the fit makes do with the one that is left."""
     fitted(tiny_file, tmp_path / "here", "hdp-cvb0")

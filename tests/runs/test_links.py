@@ -181,7 +181,7 @@ def kinds(paths: set[str]) -> set[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", daily(MADE, "labelled", "in-shards"))
+@pytest.mark.parametrize("name", daily(MADE, "labelled"))
 def test_no_command_follows_a_link_in_a_run(
     call: Call, work: Callable[[str], Path], opened: Opened, tmp_path: Path, name: str
 ) -> None:
