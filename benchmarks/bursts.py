@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +21,7 @@ from benchmarks import fits, options, process, records
 from benchmarks.benchmark import benchmark
 from benchmarks.corpora import DOCS, FILES, Source
 from benchmarks.machine import pinned
+from benchmarks.paired import difference
 from benchmarks.record_scores import by_document
 from benchmarks.records import Record
 from benchmarks.systems import AVERAGED, BURSTS, BY_TOPICS, STEADY, variant
@@ -111,24 +112,9 @@ def _gain(rows: Sequence[Record], plain: Record | None) -> str:
     if plain is None:
         return "not measured"
     name = "log_likelihood" if BURSTS in rows[0]["model"] else "log_likelihood_with_cache"
-    mine = np.mean([row[name] for row in rows], axis=0)
-    gains, error = difference(mine, plain["log_likelihood_with_cache"], plain["n_scored"])
-    return f"{gains:.3f} ± {error:.3f}"
-
-
-def difference(
-    mine: Iterable[float], theirs: Iterable[float], n_scored: Iterable[int]
-) -> tuple[float, float]:
-    """Return the difference of two log likelihoods per word, and its standard error.
-
-    Each argument has an entry for each held-out document: two sums of log p(w | d) and the number
-    of scored tokens. The error is that of a ratio of two sums over documents.
-    """
-    gained = np.asarray(mine) - np.asarray(theirs)
-    tokens = np.asarray(n_scored)
-    mean = gained.sum() / tokens.sum()
-    error = np.sqrt(((gained - mean * tokens) ** 2).sum()) / tokens.sum()
-    return float(mean), float(error)
+    other = {"log_likelihood": plain["log_likelihood_with_cache"]}
+    gained, error = difference([({**row, "log_likelihood": row[name]}, other) for row in rows])
+    return f"{gained:.3f} ± {error:.3f}"
 
 
 @benchmark("bursts", table)

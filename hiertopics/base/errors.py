@@ -34,9 +34,10 @@ class ConfigError(HiertopicsError):
 
 
 class FieldError(ValueError):
-    """A value of one setting of a section does not fit the others: for a ``__post_init__``.
+    """The value of one setting contradicts other settings of its section.
 
-    ``what`` says what it must be and what came instead. ConfigError tells it with the full name.
+    The ``__post_init__`` of a section raises it. field: the name of the setting. what: the value
+    that was expected, and the one that was given. ConfigError shows both after the full name.
     """
 
     def __init__(self, field: str, what: str) -> None:

@@ -105,7 +105,7 @@ def support(
             return fitted_in_memory(experiment, part, settings, first, n_iterations)
 
         resample = partial(_resample, target, basis, corpus, fitted)
-        found = _each(target, basis, resample, resamples, key, say)
+        found = _comparisons(target, basis, resample, resamples, key, say)
         shuffled = _null(target, corpus, fitted, key, resamples, say) if null else None
     made = ResampleFits(n_iterations, _needed(target), changed)
     return _written(target, basis, found, made, shuffled, replace, say)
@@ -224,7 +224,7 @@ def _basis(tree: Tree, theta: sparse.csr_array, corpus: Any, run: RunDir | None 
     return Basis(tree, theta, np.asarray(lengths), counts if has_words else None)
 
 
-def _each(
+def _comparisons(
     run: RunDir,
     basis: Basis,
     resample: Callable[[int], TreeComparison],
@@ -353,7 +353,7 @@ def _null(
     summary = fitted(shuffled)
     own = _basis(summary.tree, summary.theta, shuffled)
     resample = partial(_resample, run, own, shuffled, fitted)
-    found = _each(run, own, resample, resamples, key, say, shuffled=True)
+    found = _comparisons(run, own, resample, resamples, key, say, shuffled=True)
     value = node_support(own, found).value
     told = covered(own.tree, own.theta, own.lengths, value)
     return {name: getattr(told, name) for name in ("covered_50", "covered_70", "branches_50")}

@@ -14,9 +14,11 @@ from benchmarks import bursts
 from benchmarks.bursts import Fit
 from benchmarks.cli import cli
 from benchmarks.corpora import FILES
+from benchmarks.paired import difference
 from benchmarks.process import ROOT
 
 SAMPLE = ROOT / "data-samples" / "planted.ldac"
+NOTHING = {"log_likelihood": 0.0}
 
 
 def test_names_of_fits_hold_the_backend_the_variant_and_the_topics() -> None:
@@ -30,10 +32,11 @@ def test_names_of_fits_hold_the_backend_the_variant_and_the_topics() -> None:
 
 def test_the_error_of_a_gain_is_that_of_a_ratio_over_documents() -> None:
     gains = np.array([1.0, -0.5, 2.0, 0.25])
-    mean, error = bursts.difference(gains, np.zeros(4), [5] * 4)
+    mean, error = difference([({"log_likelihood": gains, "n_scored": [5] * 4}, NOTHING)])
     assert mean == pytest.approx(gains.mean() / 5)
     assert error == pytest.approx(gains.std() / 5 / 2), "documents of one length: that of a mean"
-    assert bursts.difference([2.0, 6.0], [0.0, 0.0], [1, 3]) == (2.0, 0.0)
+    gains = np.array([2.0, 6.0])
+    assert difference([({"log_likelihood": gains, "n_scored": [1, 3]}, NOTHING)]) == (2.0, 0.0)
 
 
 @pytest.fixture(scope="module")

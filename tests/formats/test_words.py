@@ -377,7 +377,8 @@ def test_rests_of_contractions_are_told_by_their_language(tmp_path: Path) -> Non
 
 def test_runs_from_before_keep_rests_of_contractions() -> None:
     given: dict[str, Any] = {"data": {"stop_words": "english"}}
-    assert left_out(given, "hdp-pcvb0", 5)["data"]["stop_rests"] is False  # type: ignore[index]
+    before: Any = left_out(given, "hdp-pcvb0", 5)["data"]
+    assert before["stop_rests"] is False
     assert "data" not in left_out(given, "hdp-pcvb0", 6)
 
 

@@ -241,8 +241,8 @@ def _join_phrases(scores: F64, vocab: Sequence[str], known: Set[str]) -> None:
     """Put each phrase among the best words in the place of the best word that it is made of.
 
     Those words go behind the others of the best ones. So do n-grams that have a word in common with
-    a better n-gram, since n-grams overlap, and those that repeat one word. An n-gram of which a
-    word is not ``known`` is no n-gram of a text: it may be the name of a species.
+    a better n-gram, since n-grams overlap, and those that repeat one word. If one of its words is
+    not in ``known``, a word with blanks is no n-gram: it may be the name of a species.
     """
     best = largest(scores, AMONG).tolist()
     places = {vocab[word]: word for word in best}

@@ -444,7 +444,7 @@ def add_changes(cells: I64, amounts: I32, n_wk: I32, n_k: I64) -> None:
 
 @kernel()
 def add_amounts(cells: I64, amounts: I32, table: I32) -> None:
-    """Add amounts [n] to the cells [n] of a flat table, places of which the cells are."""
+    """Add amounts [n] to a flat table. cells: [n], the place in the table of each amount."""
     for i in range(len(cells)):
         table[cells[i]] += amounts[i]
 

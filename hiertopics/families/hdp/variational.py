@@ -309,7 +309,9 @@ def by_size(
     whole: Backend[Corpus, Data, StateT, Any], few: Backend[Corpus, Data, StateT, Any]
 ) -> Backend[Corpus, Data, StateT, Any]:
     """Return the backend that is ``whole`` of a corpus whose rows of q(z) are small, else few."""
-    return _by(lambda n_pairs, settings: are_many(n_pairs, settings.model.truncation), whole, few)
+    return _chosen_by(
+        lambda n_pairs, settings: are_many(n_pairs, settings.model.truncation), whole, few
+    )
 
 
 def bursty_by_size(
@@ -321,15 +323,15 @@ def bursty_by_size(
         kept = settings.inference.responsibilities
         return kept == "few" or (kept == "auto" and are_many(n_pairs, settings.model.truncation))
 
-    return _by(is_few, whole, few)
+    return _chosen_by(is_few, whole, few)
 
 
-def _by(
+def _chosen_by(
     is_few: Callable[[int, Any], bool],
     whole: Backend[Corpus, Data, StateT, Any],
     few: Backend[Corpus, Data, StateT, Any],
 ) -> Backend[Corpus, Data, StateT, Any]:
-    """Return the backend that is ``few`` where that is so of the pairs and the settings."""
+    """Return the backend that is ``few`` if ``is_few`` of pairs and settings, else ``whole``."""
 
     def chosen(n_pairs: int, settings: Any) -> Backend[Corpus, Data, StateT, Any]:
         return few if is_few(n_pairs, settings) else whole

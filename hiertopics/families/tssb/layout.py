@@ -140,8 +140,8 @@ def found(
 ) -> float:
     """Draw the value of ``node``, a new child, given the datum that founds it; return the offset.
 
-    What the memo knows of the node's own children must be forgotten. features: [P]. Raises
-    TypeError for a law without a posterior.
+    The caller then has to drop the memo's entries of the node's own children. features: [P].
+    Raises TypeError for a law without a posterior.
     """
     raise TypeError(f"no posterior for {type(law).__name__}")
 
